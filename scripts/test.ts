@@ -1,0 +1,96 @@
+// npm test: unit tests in one process, then tests that need PostgreSQL, a process and a database each.
+// npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes. npm run soak -- NAME: one of those
+// with its full counts. `--db-only` runs just the tests that need PostgreSQL, against TEST_DATABASE_URL.
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { startTestPostgres } from '../server/test/postgres.ts'
+
+// A file that hangs is a failure, not a reason to wait for ever.
+const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
+
+const root = join(import.meta.dirname, '..')
+const args = process.argv.slice(2)
+const named = args.find((arg) => !arg.startsWith('--'))
+const totals = { passed: 0, failed: 0, skipped: 0 }
+const startedAt = Date.now()
+
+if (args.includes('--soak')) await runSoak(named)
+else if (args.includes('--e2e')) await runFiles('End to end', find(`e2e/${named ?? '*'}.test.ts`), { concurrency: 1 })
+else await runTests()
+
+console.log(`\nTook ${Math.round((Date.now() - startedAt) / 1000)} s.`)
+console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
+const skippedInCi = process.env['CI'] && totals.skipped > 0
+if (skippedInCi) console.error('Skipped tests are failures here: something that they need is missing.')
+if (totals.failed > 0 || totals.passed === 0 || skippedInCi) process.exitCode = 1
+
+async function runTests(): Promise<void> {
+  const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts')
+  const needDatabase = all.filter((file) => file.endsWith('.db.test.ts'))
+  if (!args.includes('--db-only')) {
+    await runFiles(
+      'Unit',
+      all.filter((file) => !needDatabase.includes(file)),
+      { isolation: 'none' },
+    )
+  }
+  const postgres = await startTestPostgres(process.env['TEST_DATABASE_URL'])
+  process.env['TEST_DATABASE_URL'] = postgres.url
+  try {
+    await runFiles(`With ${postgres.version}`, needDatabase, { concurrency: Math.max(2, cpus().length) })
+  } finally {
+    await postgres.stop()
+  }
+  const leftOut = find('e2e/*.test.ts').map((file) => basename(file, '.test.ts'))
+  console.log(
+    `\nLeft out, because they need a whole server, a browser, containers or minutes (npm run e2e): ${leftOut.join(', ')}`,
+  )
+}
+
+async function runSoak(name: string | undefined): Promise<void> {
+  const files = find(`e2e/${name ?? ''}.test.ts`)
+  if (files.length === 0) {
+    console.error(
+      `Usage: npm run soak -- NAME, where NAME is one of ${find('e2e/*.test.ts')
+        .map((file) => basename(file, '.test.ts'))
+        .join(', ')}`,
+    )
+    process.exit(2)
+  }
+  process.env['SOAK'] = '1'
+  await runFiles(`Soak: ${name}`, files, { concurrency: 1 })
+}
+
+function find(...patterns: string[]): string[] {
+  return globSync(patterns, { cwd: root })
+    .toSorted()
+    .map((file) => join(root, file))
+}
+
+interface Mode {
+  readonly isolation?: 'none' | 'process'
+  readonly concurrency?: number
+}
+
+async function runFiles(title: string, files: string[], mode: Mode): Promise<void> {
+  if (files.length === 0) return
+  console.log(`\n${title}: ${files.length} files`)
+  // Everything a test leaves behind goes with this folder.
+  const scratch = mkdtempSync(join(tmpdir(), 'botberth-test-'))
+  process.env['TEST_SCRATCH'] = scratch
+  const events = run({ files, cwd: root, timeout: fileTimeoutMs, ...mode })
+  events.on('test:pass', ({ skip, todo, details }) => {
+    if (details.type === 'suite') return
+    if (skip !== undefined || todo !== undefined) totals.skipped++
+    else totals.passed++
+  })
+  events.on('test:fail', ({ details }) => {
+    if (details.type !== 'suite') totals.failed++
+  })
+  await pipeline(events.compose(new spec()), process.stdout, { end: false })
+  rmSync(scratch, { recursive: true, force: true })
+}

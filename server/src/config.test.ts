@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigError, readConfig } from './config.ts'
+
+test('an empty environment gives the friendly defaults', () => {
+  const config = readConfig({})
+  assert.equal(config.host, 'localhost')
+  assert.equal(config.port, 3000)
+  assert.equal(config.publicRateLimit, 100)
+  assert.equal(config.isLocal, true)
+})
+
+test('an empty variable counts as unset', () => {
+  assert.equal(readConfig({ PORT: '', PUBLIC_URL: ' ' }).port, 3000)
+})
+
+test('every wrong variable is named at once, with what it got and what it takes', () => {
+  const env = {
+    PORT: '70000',
+    HOST: 'a b',
+    LOG_LEVEL: 'loud',
+    TRUST_PROXY: '10.0.0.0/8,x',
+    PUBLIC_URL: 'ftp://x',
+    DATABASE_URL: 'mysql://x',
+  }
+  assert.throws(
+    () => readConfig(env),
+    (error: unknown) => {
+      assert(error instanceof ConfigError)
+      assert.equal(error.problems.length, 6)
+      assert.match(error.message, /PORT is "70000", but takes a number from 0 to 65535\./)
+      assert.match(error.message, /LOG_LEVEL is "loud"/)
+      return true
+    },
+  )
+})
+
+test('a wrong secret is not printed', () => {
+  const env = { METRICS_TOKEN: 'hunter2 is here', DATABASE_URL: 'mysql://user:hunter2@host/db' }
+  assert.throws(
+    () => readConfig(env),
+    (error: Error) => !error.message.includes('hunter2'),
+  )
+})
+
+test('only a loopback bind that is announced as loopback and behind no proxy is local', () => {
+  const cases: [Record<string, string>, boolean][] = [
+    [{ HOST: '127.0.0.1' }, true],
+    [{ HOST: '::1' }, true],
+    [{ HOST: '127.0.0.1', PUBLIC_URL: 'http://localhost:8080' }, true],
+    [{ HOST: '0.0.0.0' }, false],
+    [{ HOST: '192.168.1.5' }, false],
+    [{ PUBLIC_URL: 'https://bots.example' }, false],
+    [{ TRUST_PROXY: '127.0.0.1' }, false],
+  ]
+  for (const [env, expected] of cases) assert.equal(readConfig(env).isLocal, expected, JSON.stringify(env))
+})
+
+test('a public URL is kept as an origin and may not have a path, a query or a user', () => {
+  assert.equal(readConfig({ PUBLIC_URL: 'https://bots.example/' }).publicUrl, 'https://bots.example')
+  for (const url of ['https://bots.example/x', 'https://u:p@bots.example', 'https://bots.example/?q', 'bots.example']) {
+    assert.throws(() => readConfig({ PUBLIC_URL: url }), ConfigError, url)
+  }
+})

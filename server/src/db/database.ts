@@ -1,0 +1,69 @@
+import pg from 'pg'
+import { StartError } from '../lib/data-dir.ts'
+import type { Log } from '../lib/log.ts'
+import { migrate } from './migrate.ts'
+import { Pool } from './pool.ts'
+import { startEmbeddedPostgres } from './postgres/supervisor.ts'
+
+/** The one database: the embedded PostgreSQL or the operator's own, migrated and ready. */
+export interface Database {
+  readonly pool: Pool
+  /** Ends all connections, and the embedded PostgreSQL with them. */
+  close(): Promise<void>
+}
+
+interface Options {
+  readonly databaseUrl: string | undefined
+  readonly dataDir: string
+  readonly log: Log
+  /** Plain words for whoever watches the start. */
+  readonly say: (text: string) => void
+}
+
+const databaseName = 'botberth'
+
+export async function openDatabase({ databaseUrl, dataDir, log, say }: Options): Promise<Database> {
+  if (databaseUrl !== undefined) {
+    const pool = await openPool({ connection: { connectionString: databaseUrl }, log, say })
+    return { pool, close: () => pool.close() }
+  }
+  const postgres = await startEmbeddedPostgres({ dataDir, log, say })
+  try {
+    await createDatabase(postgres.connection('postgres'))
+    const pool = await openPool({ connection: postgres.connection(databaseName), log, say })
+    return { pool, close: () => pool.close().then(() => postgres.stop()) }
+  } catch (error) {
+    await postgres.stop()
+    throw error
+  }
+}
+
+async function openPool({
+  connection,
+  log,
+  say,
+}: {
+  connection: pg.ClientConfig
+  log: Log
+  say: (text: string) => void
+}): Promise<Pool> {
+  try {
+    await migrate(connection, say)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (!code && !(error instanceof pg.DatabaseError)) throw error
+    throw new StartError(`The database cannot be used: ${message || code}`, { cause: error })
+  }
+  return new Pool({ connection, log })
+}
+
+async function createDatabase(connection: pg.ClientConfig): Promise<void> {
+  const client = new pg.Client(connection)
+  await client.connect()
+  try {
+    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [databaseName])
+    if (rowCount === 0) await client.query(`create database ${databaseName}`)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,166 @@
+// Walks the contract, so that every endpoint that is ever added is tried with everything below.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Endpoint, possibleErrors } from '@botberth/contract/endpoint.ts'
+import { endpointList } from '@botberth/contract/endpoints.ts'
+import { errors } from '@botberth/contract/errors.ts'
+import { startTestServer } from '../../test/api.ts'
+import { sendRaw } from '../../test/raw.ts'
+import { apiBases } from './endpoint.ts'
+
+const server = await startTestServer({ env: { PUBLIC_RATE_LIMIT: '0' } })
+
+const bodies: Record<string, string | Buffer> = {
+  'no body': '',
+  'an empty object': '{}',
+  'an array': '[]',
+  null: 'null',
+  'a text': '"x"',
+  'a number': '1',
+  truncated: '{"name":',
+  'duplicate keys': '{"name":"a","name":"b"}',
+  __proto__: '{"__proto__":{"name":"x"},"constructor":{"prototype":{}}}',
+  '200,000 levels': '['.repeat(100_000) + ']'.repeat(100_000),
+  'invalid UTF-8': Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]),
+  'a byte order mark': '\ufeff{}',
+  'a NUL': '{"name":"a\\u0000b"}',
+  'a raw NUL': '{"name":"a\0b"}',
+  '1e999': '{"name":1e999,"count":1e999}',
+  '2^53+1': '{"name":9007199254740993}',
+  'a lone surrogate': '{"name":"\\ud800"}',
+  'null for everything': '{"name":null,"url":null,"events":null}',
+  'wrong types': '{"name":{},"type":[],"events":{},"url":true,"secret":1}',
+  'a text of 200 KB': JSON.stringify({ name: 'x'.repeat(200_000) }),
+  'one byte too many': JSON.stringify({ name: 'x'.repeat(256 * 1024 + 1 - 11) }),
+  '1 MB': JSON.stringify({ name: 'x'.repeat(1_000_000) }),
+}
+
+const types = [
+  'application/json',
+  'application/json; charset=utf-8',
+  'application/vnd.x+json',
+  '',
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data',
+  'not a type;;',
+  'application/json; charset=latin1',
+]
+
+const ids = [
+  'x',
+  '%00',
+  '..',
+  '%2e%2e',
+  '%2e%2e%2f%2e%2e',
+  '%ff',
+  '%zz',
+  "'; drop table users; --",
+  'x'.repeat(2_000),
+  'bot_',
+  '1e9',
+  '-1',
+  '🤖',
+]
+
+const queries = [
+  '?',
+  '?page=0',
+  '?page=-1',
+  '?page=1.5',
+  '?page=abc',
+  '?page=1e9',
+  '?page=99999999999999999999',
+  '?limit=0',
+  '?limit=101',
+  '?page=1&page=2',
+  '?user_id=a&user_id=b',
+  '?__proto__=1',
+  '?q=%00',
+  '?q=%zz',
+  `?q=${'x'.repeat(8_000)}`,
+  '?%5B%5D=1',
+]
+
+for (const [name, endpoint] of endpointList) {
+  test(`${name} answers every wrong body as the contract says`, async () => {
+    for (const [what, body] of Object.entries(bodies)) {
+      const status = await call(endpoint, { body, type: 'application/json' })
+      assert(isDeclared(endpoint, status), `${what}: ${status}`)
+    }
+  })
+
+  test(`${name} answers every content type as the contract says`, async () => {
+    for (const type of types) {
+      const status = await call(endpoint, { body: '{"name":"x"}', type })
+      assert(isDeclared(endpoint, status), `${type}: ${status}`)
+    }
+  })
+
+  test(`${name} answers odd paths and queries as the contract says`, async () => {
+    for (const id of ids) assert.notEqual(Math.floor((await call(endpoint, { id })) / 100), 5, id)
+    for (const query of queries) {
+      const status = await call(endpoint, { query })
+      assert(isDeclared(endpoint, status), `${query}: ${status}`)
+    }
+  })
+}
+
+test('broken HTTP gets a 4xx problem body, and the server goes on', async () => {
+  const head = 'POST /api/v1/version HTTP/1.1\r\nHost: x\r\n'
+  const requests: Record<string, string> = {
+    'both lengths': `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    'chunked garbage': `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\nxx\r\n`,
+    'two lengths': `${head}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!`,
+    'a negative length': `${head}Content-Length: -5\r\n\r\n`,
+    'no HTTP at all': 'hello\r\n\r\n',
+    'a header line without a colon': `${head}nonsense\r\n\r\n`,
+    'no Host': 'GET /api/v1/version HTTP/1.1\r\n\r\n',
+    '20 KB of header': `${head}X-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
+    'a path of 10 KB': `GET /api/v1/${'x'.repeat(10_000)} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    'an unknown expectation':
+      'GET /api/v1/nothing HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n',
+    'an upgrade': 'GET /api/v1/nothing HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  }
+  for (const [what, request] of Object.entries(requests)) {
+    const answer = await sendRaw(server.port, request, 1_000)
+    assert.match(answer, /^HTTP\/1\.1 4\d\d /, `${what}: ${answer.slice(0, 100)}`)
+    assert.match(answer.toLowerCase(), /content-type: application\/problem\+json/, what)
+  }
+  assert.equal((await fetch(`${server.url}/healthz`)).status, 200)
+})
+
+interface Input {
+  readonly id?: string
+  readonly query?: string
+  readonly body?: string | Buffer
+  readonly type?: string
+}
+
+/** The status of one request, after a check that an error is a well-formed problem. */
+async function call(endpoint: Endpoint, { id = 'x', query = '', body, type }: Input): Promise<number> {
+  const path = apiBases[endpoint.api] + endpoint.path.replace(/\{\w+\}/g, encodeURI(id).replaceAll('%25', '%')) + query
+  const sent = body === undefined ? Buffer.alloc(0) : Buffer.from(body)
+  const head = `${endpoint.method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${type === undefined ? '' : `Content-Type: ${type}\r\n`}Content-Length: ${sent.length}\r\n\r\n`
+  const answer = await sendRaw(server.port, Buffer.concat([Buffer.from(head), sent]))
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1])
+  assert(status > 0, `no answer: ${answer.slice(0, 200)}`)
+  if (status >= 400) checkProblem(answer, status)
+  return status
+}
+
+function checkProblem(answer: string, status: number): void {
+  assert.match(answer.toLowerCase(), /content-type: application\/problem\+json/)
+  const {
+    code,
+    status: inner,
+    requestId,
+  } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)) as Record<string, unknown>
+  assert.equal(inner, status)
+  assert.equal(errors[code as keyof typeof errors]?.status, status)
+  assert(requestId)
+}
+
+function isDeclared(endpoint: Endpoint, status: number): boolean {
+  return status in endpoint.answers || possibleErrors(endpoint).some((code) => errors[code].status === status)
+}

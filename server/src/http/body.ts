@@ -1,0 +1,88 @@
+import type { TSchema } from 'typebox'
+import { AppError } from '../lib/app-error.ts'
+
+export const jsonBytesMax = 256 * 1024
+const levelsMax = 32
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Reads a JSON body as the contract says. No bytes: no body. */
+export function parseBody(bytes: Buffer, contentType: string | undefined): unknown {
+  if (bytes.length === 0) return undefined
+  if (!isJson(contentType)) throw new AppError('unsupported_media_type')
+  let value: unknown
+  try {
+    value = JSON.parse(utf8.decode(bytes))
+  } catch (error) {
+    // The parser's own message quotes the body, which may hold a secret.
+    throw new AppError('invalid_json', { cause: error })
+  }
+  checkContents(value)
+  return value
+}
+
+/** A body without a type is taken for JSON. */
+function isJson(contentType: string | undefined): boolean {
+  if (!contentType?.trim()) return true
+  const [type = '', ...parameters] = contentType.toLowerCase().split(';')
+  const charset = parameters
+    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1])
+    .find(Boolean)
+  if (charset && charset !== 'utf-8' && charset !== 'utf8') return false
+  return /^\s*application\/([a-z0-9!#$&^_.+-]+\+)?json\s*$/.test(type)
+}
+
+/** Depth is bounded, and so is what PostgreSQL cannot keep: NUL and halves of surrogate pairs. */
+function checkContents(body: unknown): void {
+  // Level by level, not by recursion: the body may be as deep as it is long.
+  let level: unknown[] = [body]
+  for (let depth = 0; level.length > 0; depth++) {
+    const objects = level.filter((value): value is object => typeof value === 'object' && value !== null)
+    if (objects.length > 0 && depth >= levelsMax) {
+      throw new AppError('invalid_json', { detail: `The body is more than ${levelsMax} levels deep.` })
+    }
+    for (const value of level) if (typeof value === 'string') checkText(value)
+    for (const object of objects) if (!Array.isArray(object)) Object.keys(object).forEach(checkText)
+    level = objects.flatMap((object) => Object.values(object) as unknown[])
+  }
+}
+
+function checkText(text: string): void {
+  if (text.includes('\0') || !text.isWellFormed()) {
+    throw new AppError('invalid_json', {
+      detail: 'The body has a text with a NUL character or half of a surrogate pair.',
+    })
+  }
+}
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, TSchema>>
+  readonly required?: readonly string[]
+  readonly items?: TSchema
+  readonly type?: string | readonly string[]
+}
+
+/**
+ * A copy with only the fields that the schema names. An optional field that is null counts as absent.
+ * What was left out is added to `ignored`, as paths.
+ */
+export function keepKnownFields(schema: TSchema, value: unknown, ignored: string[], path = ''): unknown {
+  const { properties, required = [], items } = schema as ObjectSchema
+  if (Array.isArray(value))
+    return items ? value.map((item, index) => keepKnownFields(items, item, ignored, `${path}${index}/`)) : value
+  if (!properties || typeof value !== 'object' || value === null) return value
+  const kept: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries(value)) {
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (!known) ignored.push(path + name)
+    else if (field !== null || required.includes(name) || allowsNull(known)) {
+      kept[name] = keepKnownFields(known, field, ignored, `${path}${name}/`)
+    }
+  }
+  return kept
+}
+
+function allowsNull(schema: TSchema): boolean {
+  const { type } = schema as ObjectSchema
+  return Array.isArray(type) && type.includes('null')
+}

@@ -1,0 +1,54 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { App } from '../context.ts'
+import { isLocalRequest } from '../http/local.ts'
+import { AppError } from '../lib/app-error.ts'
+import { RequestTimes } from './request-times.ts'
+
+/** For supervisors and load balancers; never limited. Metrics are the operator's alone. */
+export function probeRoutes(server: FastifyInstance, app: App): void {
+  const { pool } = app
+
+  // Alive: the process answers, whatever the state of what it depends on. A restart would not help.
+  server.get('/healthz', () => ({ status: 'ok' }))
+
+  server.get('/readyz', (_request, reply) => {
+    if (!pool.isUp) reply.code(503).header('retry-after', '1')
+    return { status: pool.isUp ? 'ready' : 'not ready', checks: { database: pool.isUp ? 'ok' : 'away' } }
+  })
+
+  const registry = metricsRegistry(app)
+  const times = new RequestTimes()
+  server.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none'
+    times.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime)
+    done()
+  })
+  server.get('/metrics', async (request, reply) => {
+    if (!mayReadMetrics(app, request)) throw new AppError('forbidden')
+    return reply.type(registry.contentType).send((await registry.metrics()) + times.text())
+  })
+}
+
+function metricsRegistry({ pool }: App): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const up: Gauge = new Gauge({
+    name: 'botberth_database_up',
+    help: 'Whether the database answers (1) or is away (0).',
+    registers: [registry],
+    collect: () => up.set(pool.isUp ? 1 : 0),
+  })
+  return registry
+}
+
+function mayReadMetrics({ config }: App, request: FastifyRequest): boolean {
+  const [scheme, token] = request.headers.authorization?.split(' ') ?? []
+  if (config.metricsToken && scheme?.toLowerCase() === 'bearer' && token) return sameText(token, config.metricsToken)
+  return isLocalRequest(config, request.raw)
+}
+
+function sameText(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+}

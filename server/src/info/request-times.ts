@@ -1,0 +1,55 @@
+/** A Prometheus histogram of request times. Its own, because the library's costs a tenth of a small request. */
+export class RequestTimes {
+  readonly #series = new Map<string, Series>()
+
+  observe({ method, route, status }: Labels, elapsedMs: number): void {
+    const key = `${method} ${status} ${route}`
+    let series = this.#series.get(key)
+    if (!series)
+      this.#series.set(
+        key,
+        (series = { labels: { method, route, status }, counts: bounds.map(() => 0), sum: 0, count: 0 }),
+      )
+    series.sum += elapsedMs / 1000
+    series.count++
+    for (let index = bounds.length - 1; index >= 0 && elapsedMs / 1000 <= (bounds[index] ?? 0); index--) {
+      series.counts[index] = (series.counts[index] ?? 0) + 1
+    }
+  }
+
+  /** In Prometheus' text format. */
+  text(): string {
+    const lines = [
+      `# HELP ${name} Time from the head of a request to the end of its answer.`,
+      `# TYPE ${name} histogram`,
+    ]
+    for (const { labels, counts, sum, count } of this.#series.values()) {
+      const tags = `method="${labels.method}",route="${labels.route}",status="${labels.status}"`
+      for (const [index, bound] of bounds.entries())
+        lines.push(`${name}_bucket{${tags},le="${bound}"} ${counts[index]}`)
+      lines.push(
+        `${name}_bucket{${tags},le="+Inf"} ${count}`,
+        `${name}_sum{${tags}} ${sum}`,
+        `${name}_count{${tags}} ${count}`,
+      )
+    }
+    return `${lines.join('\n')}\n`
+  }
+}
+
+const name = 'botberth_http_request_duration_seconds'
+const bounds = [0.005, 0.025, 0.1, 0.5, 2.5, 10]
+
+/** All of them come from fixed sets: registered routes, known methods, statuses. None is a caller's text. */
+interface Labels {
+  readonly method: string
+  readonly route: string
+  readonly status: number
+}
+
+interface Series {
+  readonly labels: Labels
+  readonly counts: number[]
+  sum: number
+  count: number
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { after } from 'node:test'
+import { buildServer } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import type { App } from '../src/context.ts'
+import type { Pool } from '../src/db/pool.ts'
+import { createTestPool, silentLog } from './db.ts'
+
+/** A clock that stands still until it is moved. */
+export class TestClock {
+  #now = new Date('2026-01-02T03:04:05.678Z')
+
+  now(): Date {
+    return this.#now
+  }
+
+  advance(ms: number): void {
+    this.#now = new Date(this.#now.getTime() + ms)
+  }
+}
+
+export interface TestServer {
+  readonly url: string
+  readonly port: number
+  readonly pool: Pool
+  readonly clock: TestClock
+  readonly app: App
+}
+
+interface Options {
+  readonly env?: Record<string, string>
+  /** To let two servers share one database. */
+  readonly pool?: Pool
+  readonly clock?: TestClock
+}
+
+/** A server on a port of its own, on a database of its own. Closed at the end of the test file. */
+export async function startTestServer({
+  env = {},
+  pool: given,
+  clock = new TestClock(),
+}: Options = {}): Promise<TestServer> {
+  const pool = given ?? (await createTestPool())
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env })
+  const app: App = { config, log: silentLog, clock, pool, version, publicUrl: () => url }
+  const server = buildServer(app)
+  await server.listen({ host: '127.0.0.1', port: 0 })
+  after(() => server.close())
+  const { port } = server.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  return { url, port, pool, clock, app }
+}

@@ -1,0 +1,159 @@
+// kill -9 of the server, of PostgreSQL and of both, under writing load: every acknowledged row is there afterwards.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import {
+  count,
+  isAlive,
+  isReady,
+  launch,
+  makeScratch,
+  postmasterPid,
+  type Running,
+  startServer,
+  stopServer,
+  waitFor,
+} from './server.ts'
+
+const cycles = count({ short: 5, full: 20 })
+const writers = 4
+
+interface Scene {
+  readonly dataDir: string
+  running: Running
+}
+
+const kills: Record<string, (scene: Scene) => void> = {
+  'the server': ({ running }) => running.child.kill('SIGKILL'),
+  PostgreSQL: ({ dataDir }) => process.kill(postmasterPid(dataDir), 'SIGKILL'),
+  'the server and PostgreSQL': ({ dataDir, running }) => {
+    running.child.kill('SIGKILL')
+    process.kill(postmasterPid(dataDir), 'SIGKILL')
+  },
+}
+
+for (const [what, kill] of Object.entries(kills)) {
+  test(`kill -9 of ${what}, ${cycles} times: no acknowledged row is lost`, async (t) => {
+    const dataDir = join(makeScratch('crash'), 'data')
+    const scene: Scene = { dataDir, running: await startServer({ dataDir }) }
+    await withClient(dataDir, (client) => client.query('create table acknowledged (id text primary key)'))
+    const acknowledged = new Set<string>()
+
+    for (let cycle = 1; cycle <= cycles; cycle++) {
+      const load = startLoad(dataDir, acknowledged)
+      await sleep(100 + Math.random() * 400)
+      const pid = postmasterPid(dataDir)
+      kill(scene)
+      if (what !== 'PostgreSQL') {
+        await scene.running.exited
+        scene.running = await startServer({ dataDir })
+      }
+      // Sessions of a killed PostgreSQL live on for a moment: being ready counts only on the new one.
+      if (what !== 'the server') await waitFor('a new PostgreSQL', () => hasNewPostmaster(dataDir, pid))
+      await waitFor('the server to be ready again', () => isReady(scene.running.url))
+      await load.stop()
+      const missing = await withClient(dataDir, async (client) => {
+        const { rows } = await client.query<{ id: string }>('select id from acknowledged')
+        const kept = new Set(rows.map(({ id }) => id))
+        return [...acknowledged].filter((id) => !kept.has(id))
+      })
+      assert.deepEqual(missing, [], `cycle ${cycle}`)
+    }
+    t.diagnostic(`${acknowledged.size} rows acknowledged, none lost`)
+    assert(acknowledged.size > cycles)
+    const pid = postmasterPid(dataDir)
+    assert.equal(await stopServer(scene.running), 0)
+    assert.equal(isAlive(pid), false, 'PostgreSQL is stopped with the server')
+  })
+}
+
+test('while PostgreSQL is away requests get 503, and nothing needs a restart', async () => {
+  const dataDir = join(makeScratch('away'), 'data')
+  const running = await startServer({ dataDir, env: { PUBLIC_RATE_LIMIT: '0' } })
+  const seen = new Set<number>()
+  const pid = postmasterPid(dataDir)
+  process.kill(pid, 'SIGSTOP') // so that it cannot come back before we look
+  process.kill(pid, 'SIGKILL')
+  await waitFor('a 503', async () => {
+    seen.add((await fetch(`${running.url}/api/v1/health`)).status)
+    return seen.has(503)
+  })
+  await waitFor('a 200', async () => (await fetch(`${running.url}/api/v1/health`)).status === 200)
+  assert.deepEqual(
+    [...seen].filter((status) => status !== 200 && status !== 503),
+    [],
+  )
+  await stopServer(running)
+})
+
+test('a first start that is killed at any moment is made good by the next', async () => {
+  const dataDir = join(makeScratch('first'), 'data')
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    const { child, exited } = launch({ dataDir })
+    await sleep(150 + Math.random() * 1_200)
+    child.kill('SIGKILL')
+    await exited
+  }
+  const running = await startServer({ dataDir })
+  assert.equal(await isReady(running.url), true)
+  await stopServer(running)
+})
+
+test('a lock file that names a stranger does not keep PostgreSQL from starting', async () => {
+  const dataDir = join(makeScratch('stale'), 'data')
+  const first = await startServer({ dataDir })
+  const lockFile = join(dataDir, 'postgres-18', 'postmaster.pid')
+  const lock = readFileSync(lockFile, 'utf8')
+  await stopServer(first)
+  writeFileSync(lockFile, lock.replace(/^\d+/, String(process.pid))) // alive, but no PostgreSQL
+  const second = await startServer({ dataDir })
+  assert.equal(await isReady(second.url), true)
+  await stopServer(second)
+})
+
+async function hasNewPostmaster(dataDir: string, old: number): Promise<boolean> {
+  if (!existsSync(join(dataDir, 'postgres-18', 'postmaster.pid')) || postmasterPid(dataDir) === old) return false
+  return withClient(dataDir, () => Promise.resolve(true)).catch(() => false)
+}
+
+function startLoad(dataDir: string, acknowledged: Set<string>): { stop(): Promise<void> } {
+  let isOver = false
+  const work = Array.from({ length: writers }, async () => {
+    while (!isOver) {
+      // A connection that breaks is replaced: the load goes on through the crash.
+      await withClient(dataDir, async (client) => {
+        while (!isOver) {
+          const id = crypto.randomUUID()
+          await client.query('insert into acknowledged values ($1)', [id])
+          acknowledged.add(id)
+        }
+      }).catch(() => sleep(20))
+    }
+  })
+  return {
+    async stop() {
+      isOver = true
+      await Promise.all(work)
+    },
+  }
+}
+
+async function withClient<T>(dataDir: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    host: join(dataDir, 'postgres-18'),
+    port: 5432,
+    user: 'botberth',
+    database: 'botberth',
+    connectionTimeoutMillis: 5_000,
+  })
+  client.on('error', () => {}) // the query that was under way reports it
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end().catch(() => {}) // it may be broken already
+  }
+}

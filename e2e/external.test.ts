@@ -1,0 +1,126 @@
+// The operator's own PostgreSQL: Debian's version 15, over TCP, with a password.
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { isReady, launch, makeScratch, root, startServer, stopServer, waitFor } from './server.ts'
+
+const binaries = '/usr/lib/postgresql/15/bin'
+const skip = existsSync(binaries) ? false : 'needs Debian’s postgresql-15'
+const password = 'p@ss/word'
+const scratch = makeScratch('external')
+const cluster = join(scratch, 'cluster')
+const user = process.getuid?.() === 0 ? postgresUser() : {}
+const port = await freePort()
+const url = `postgres://botberth:${encodeURIComponent(password)}@127.0.0.1:${port}/botberth`
+
+if (!skip) {
+  makeCluster()
+  after(() => control('stop', '-m', 'immediate'))
+}
+
+test('the tests that need a database pass against it', { skip, timeout: 300_000 }, async () => {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env // or the runner would think that it runs inside itself
+  const child = spawn(process.execPath, [join(root, 'scripts/test.ts'), '--db-only'], {
+    cwd: root,
+    env: { ...env, TEST_DATABASE_URL: url.replace(/botberth$/, 'postgres') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const code = await new Promise((resolve) => child.once('exit', resolve))
+  assert.equal(code, 0, output.slice(-4_000))
+  assert.match(output, /With PostgreSQL 15/)
+  assert.match(output, /\d+ passed, 0 failed, 0 skipped/)
+})
+
+test('a server on it makes its schema, answers 503 while it is away and heals when it is back', { skip }, async () => {
+  const running = await startServer({
+    dataDir: join(scratch, 'data'),
+    env: { DATABASE_URL: url, PUBLIC_RATE_LIMIT: '0' },
+  })
+  assert.equal(await isReady(running.url), true)
+  assert.equal(existsSync(join(scratch, 'data', 'postgres-18')), false)
+  const status = async () => (await fetch(`${running.url}/api/v1/health`)).status
+  for (const mode of ['fast', 'immediate']) {
+    control('stop', '-m', mode)
+    await waitFor('503', async () => (await status()) === 503)
+    startCluster()
+    await waitFor('200', async () => (await status()) === 200)
+  }
+  assert.equal(await stopServer(running), 0)
+})
+
+test('a database that cannot be reached or that refuses us is a clear start-up error without the password', {
+  skip,
+}, async () => {
+  for (const wrong of [url.replace(String(port), '1'), url.replace(encodeURIComponent(password), 'wrong-secret')]) {
+    const { exited, output } = launch({ dataDir: join(scratch, 'data'), env: { DATABASE_URL: wrong } })
+    assert.equal(await exited, 1, output())
+    assert.match(output(), /The database cannot be used: /)
+    assert.doesNotMatch(output(), /wrong-secret|p@ss/)
+  }
+})
+
+function makeCluster(): void {
+  mkdirSync(cluster)
+  const passwordFile = join(scratch, 'password')
+  writeFileSync(passwordFile, password)
+  if (user.uid !== undefined)
+    for (const path of [scratch, cluster, passwordFile]) chownSync(path, user.uid, user.gid ?? 0)
+  const args = [
+    '-D',
+    cluster,
+    '-U',
+    'botberth',
+    '--auth=scram-sha-256',
+    `--pwfile=${passwordFile}`,
+    '--encoding=UTF8',
+    '--locale=C',
+  ]
+  execFileSync(join(binaries, 'initdb'), args, { ...user, cwd: scratch, stdio: 'ignore' })
+  startCluster()
+  const env = { ...process.env, PGPASSWORD: password }
+  execFileSync(
+    'psql',
+    ['-h', '127.0.0.1', '-p', String(port), '-U', 'botberth', '-d', 'postgres', '-c', 'create database botberth'],
+    { env, stdio: 'ignore' },
+  )
+}
+
+function startCluster(): void {
+  control(
+    'start',
+    '-l',
+    join(scratch, 'log'),
+    '-o',
+    `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''`,
+  )
+}
+
+function control(verb: 'start' | 'stop', ...args: string[]): void {
+  execFileSync(join(binaries, 'pg_ctl'), [verb, '-D', cluster, '-w', ...args], {
+    ...user,
+    cwd: scratch,
+    stdio: 'ignore',
+  })
+}
+
+function postgresUser(): { uid?: number; gid?: number } {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((entry) => entry.startsWith('postgres:'))
+  const [, , uid, gid] = line?.split(':') ?? []
+  return { uid: Number(uid), gid: Number(gid) }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}

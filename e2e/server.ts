@@ -1,0 +1,136 @@
+// A real server as its own process, for tests that only know it from outside.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export const root = join(import.meta.dirname, '..')
+
+export interface Running {
+  readonly url: string
+  readonly child: ChildProcess
+  /** Everything it has printed so far. */
+  output(): string
+  /** Resolves with its exit code, or its signal. */
+  readonly exited: Promise<number | NodeJS.Signals>
+}
+
+interface Options {
+  readonly dataDir?: string
+  readonly env?: Record<string, string>
+  /** Instead of `node server/src/main.ts` in this checkout. */
+  readonly command?: readonly [string, ...string[]]
+  readonly cwd?: string
+  readonly uid?: number
+  readonly gid?: number
+  readonly timeoutMs?: number
+}
+
+/** Starts a server and waits until it says where it listens. */
+export async function startServer(options: Options = {}): Promise<Running> {
+  const { child, output, exited } = launch(options)
+  const deadline = Date.now() + (options.timeoutMs ?? 60_000)
+  let isOver = false
+  void exited.then(() => (isOver = true))
+  for (;;) {
+    const found = /Dashboard\s+(http:\/\/\S+?)\/\s/.exec(output())
+    if (found?.[1]) return { url: found[1], child, output, exited }
+    if (isOver) throw new Error(`The server ended while starting:\n${output()}`)
+    if (Date.now() > deadline) throw new Error(`The server did not start in time:\n${output()}`)
+    await sleep(10)
+  }
+}
+
+const children = new Set<ChildProcess>()
+
+// A test that failed half-way must leave neither a server nor its PostgreSQL behind.
+after(async () => {
+  for (const child of children) child.kill('SIGTERM')
+  await Promise.all(
+    [...children].map((child) => Promise.race([once(child, 'exit'), sleep(10_000, undefined, { ref: false })])),
+  )
+})
+
+/** Starts a server without waiting; its own process group, as a shell would make it. */
+export function launch({ dataDir, env = {}, command, cwd = root, uid, gid }: Options): Omit<Running, 'url'> {
+  const [file, ...args] = command ?? [process.execPath, join(root, 'server/src/main.ts')]
+  const child = spawn(file, args, {
+    cwd,
+    env: { ...cleanEnv(), PORT: '0', ...(dataDir !== undefined && { DATA_DIR: dataDir }), ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(uid !== undefined && { uid }),
+    ...(gid !== undefined && { gid }),
+  })
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  const exited = new Promise<number | NodeJS.Signals>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => resolve(code ?? signal ?? 0))
+  })
+  return { child, output: () => text, exited }
+}
+
+/** Nothing that npm or the test runner set for us may reach a server that a stranger would start. */
+function cleanEnv(): Record<string, string> {
+  const own = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|TEST_|SOAK$|CI$|INIT_CWD$)/.test(name))
+  const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
+  return { ...(Object.fromEntries(own) as Record<string, string>), PATH: path.join(':') }
+}
+
+export async function stopServer(
+  { child, exited }: Pick<Running, 'child' | 'exited'>,
+  signal: NodeJS.Signals = 'SIGTERM',
+): Promise<number | NodeJS.Signals> {
+  child.kill(signal)
+  return exited
+}
+
+/** A directory that goes when the test process does. Others may pass through it, as through /tmp itself. */
+export function makeScratch(name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `botberth-${name}-`))
+  chmodSync(folder, 0o755)
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export async function waitFor(
+  what: string,
+  condition: () => Promise<boolean> | boolean,
+  timeoutMs = 30_000,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain for: ${what}`)
+    await sleep(20)
+  }
+}
+
+export async function isReady(url: string): Promise<boolean> {
+  const answer = await fetch(`${url}/readyz`).catch(() => undefined)
+  return answer?.status === 200
+}
+
+/** The PostgreSQL of a data directory, by its own lock file. */
+export function postmasterPid(dataDir: string): number {
+  return Number(readFileSync(join(dataDir, 'postgres-18', 'postmaster.pid'), 'utf8').split('\n')[0])
+}
+
+/** Full counts in a soak, short ones otherwise. */
+export function count({ short, full }: { short: number; full: number }): number {
+  return process.env['SOAK'] ? full : short
+}
+
+/** A zombie is not alive: its parent only has not looked yet. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,131 @@
+// What a stranger does: clone, `npm start`, look around, Ctrl-C. From a path with spaces and an empty npm cache; as an
+// ordinary user; as root below a 0700 folder.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  isAlive,
+  isReady,
+  launch,
+  makeScratch,
+  postmasterPid,
+  root,
+  startServer,
+  stopServer,
+  waitFor,
+} from './server.ts'
+
+interface Stranger {
+  readonly name: string
+  readonly folder: string
+  readonly uid?: number
+  readonly gid?: number
+}
+
+const isRoot = process.getuid?.() === 0
+const scratch = makeScratch('start')
+const strangers: Stranger[] = [{ name: 'a path with spaces', folder: join(scratch, 'path with spaces', 'my botberth') }]
+if (isRoot) {
+  const [uid, gid] = userIds('www-data')
+  strangers.push({ name: 'an ordinary user', folder: join(scratch, 'ordinary', 'botberth'), uid, gid })
+  strangers.push({ name: 'root below a 0700 home', folder: join(scratch, 'home', 'botberth') })
+}
+
+for (const { name, folder, ...user } of strangers) {
+  test(`npm start on a fresh clone: ${name}`, { timeout: 300_000 }, async (t) => {
+    const home = join(folder, '..')
+    mkdirSync(home, { recursive: true })
+    if (user.uid !== undefined) chownSync(home, user.uid, user.gid ?? 0)
+    writeFileSync(join(home, '.gitconfig'), '[safe]\n\tdirectory = *\n') // this checkout may be another user's
+    execFileSync('git', ['clone', '--quiet', root, folder], { ...user, env: { ...process.env, HOME: home } })
+    if (name.includes('0700')) chmodSync(home, 0o700)
+
+    const env = { HOME: home, npm_config_cache: join(home, 'npm-cache') }
+    const command = ['npm', 'start'] as const
+    const startedAt = Date.now()
+    const first = await startServer({ command, cwd: folder, env, ...user, timeoutMs: 240_000 })
+    t.diagnostic(`first start: ${Date.now() - startedAt} ms`)
+    assert.match(first.output(), /Installing dependencies/)
+    for (const path of ['/healthz', '/api/v1/health', '/docs', '/', '/list']) {
+      assert.equal((await fetch(first.url + path)).status, 200, path)
+    }
+    const pid = postmasterPid(join(folder, 'data'))
+
+    // Ctrl-C: the terminal sends it to the whole process group.
+    process.kill(-(first.child.pid ?? 0), 'SIGINT')
+    await first.exited
+    await waitFor('PostgreSQL to end', () => !isAlive(pid), 5_000)
+
+    const again = Date.now()
+    const second = await startServer({ command, cwd: folder, env: { ...env, npm_config_offline: 'true' }, ...user })
+    const tookMs = Date.now() - again
+    t.diagnostic(`second start: ${tookMs} ms`)
+    assert(tookMs < 3_000, `started again in ${tookMs} ms`)
+    assert.equal(await isReady(second.url), true)
+
+    // SIGTERM to npm itself, as a supervisor sends it: nothing may be left behind.
+    const secondPid = postmasterPid(join(folder, 'data'))
+    second.child.kill('SIGTERM')
+    await second.exited
+    await waitFor('PostgreSQL to end', () => !isAlive(secondPid), 5_000)
+    await assert.rejects(fetch(`${second.url}/healthz`))
+  })
+}
+
+test('a second server on the same data directory refuses to start and says why', async () => {
+  const dataDir = join(scratch, 'twice')
+  const first = await startServer({ dataDir })
+  const second = launch({ dataDir })
+  assert.equal(await second.exited, 1)
+  assert.match(second.output(), /Another Botberth server is using .*twice \(process \d+/)
+  assert.equal(await isReady(first.url), true)
+  await stopServer(first)
+})
+
+test('a taken port is a clear error, and PostgreSQL is not left behind', async () => {
+  const first = await startServer({ dataDir: join(scratch, 'port-1') })
+  const dataDir = join(scratch, 'port-2')
+  const second = launch({ dataDir, env: { PORT: new URL(first.url).port } })
+  assert.equal(await second.exited, 1)
+  assert.match(second.output(), /Port \d+ on localhost is taken by another program/)
+  assert.throws(() => postmasterPid(dataDir))
+  await stopServer(first)
+})
+
+test('a wrong configuration is refused with exit code 78 and every wrong variable', async () => {
+  const { exited, output } = launch({ dataDir: join(scratch, 'config'), env: { PORT: 'x', LOG_LEVEL: 'y' } })
+  assert.equal(await exited, 78)
+  assert.match(output(), /PORT is "x"[\s\S]*LOG_LEVEL is "y"/)
+  assert.doesNotMatch(output(), /\n\s+at /)
+})
+
+test('a request that is under way is answered before the server ends', async () => {
+  const running = await startServer({ dataDir: join(scratch, 'drain') })
+  const { connect } = await import('node:net')
+  const socket = connect(Number(new URL(running.url).port), '127.0.0.1')
+  socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n')
+  await waitFor('the connection', () => !socket.connecting)
+  await new Promise((resolve) => setTimeout(resolve, 100)) // the head has to arrive before the signal does
+  running.child.kill('SIGTERM')
+  await waitFor('the server to stop listening', () =>
+    fetch(`${running.url}/healthz`).then(
+      () => false,
+      () => true,
+    ),
+  )
+  socket.write('Connection: close\r\n\r\n')
+  let answer = ''
+  for await (const chunk of socket) answer += String(chunk)
+  assert.match(answer, /^HTTP\/1\.1 200 /)
+  assert.equal(await running.exited, 0)
+})
+
+function userIds(name: string): [number, number] {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((entry) => entry.startsWith(`${name}:`))
+  const [, , uid, gid] = line?.split(':') ?? []
+  return [Number(uid), Number(gid)]
+}

@@ -85,7 +85,7 @@ function linkPostgresLibraries() {
 }
 
 function say(text) {
-  console.log(text)
+  console.error(text) // standard output belongs to the command that follows
 }
 
 function stop(text) {

@@ -6,9 +6,10 @@ import { type ErrorCode, errors } from './errors.ts'
  * `public`: anybody, within the public limit of 100 requests in 15 minutes for one address.
  * `open`: anybody; the way in for those who have no credential yet.
  * `caller`: an API key or a JWT.
+ * `session`: somebody who signed in, by the session's cookie or its JWT; an API key is no session.
  * `operator`: a caller whose role is `owner`.
  */
-export type Access = 'public' | 'open' | 'caller' | 'operator'
+export type Access = 'public' | 'open' | 'caller' | 'session' | 'operator'
 
 export interface Endpoint {
   readonly api: 'hosting' | 'list'
@@ -24,6 +25,11 @@ export interface Endpoint {
   readonly body?: TObject
   /** A body may be left out altogether. */
   readonly bodyOptional?: boolean
+  /**
+   * Makes a record: answered with 201 and `Location`, carried out in one transaction, and once for each
+   * Idempotency-Key. `withSecret`: its answer is never stored.
+   */
+  readonly creates?: 'record' | 'withSecret'
   /** What a success looks like, by status. */
   readonly answers: { readonly [status: number]: TSchema }
   /** Codes beyond those that follow from the fields above; see `possibleErrors`. */
@@ -43,8 +49,11 @@ export function possibleErrors(endpoint: Endpoint): ErrorCode[] {
   }
   if (endpoint.query) codes.add('validation_failed')
   if (endpoint.params) codes.add('not_found')
-  if (endpoint.access === 'caller') codes.add('unauthenticated')
-  if (endpoint.access === 'operator') codes.add('unauthenticated').add('forbidden')
+  if (endpoint.access === 'caller' || endpoint.access === 'session')
+    codes.add('unauthenticated').add('account_suspended')
+  if (endpoint.access === 'operator') codes.add('unauthenticated').add('account_suspended').add('forbidden')
+  if (endpoint.creates) codes.add('validation_failed').add('idempotency_key_reused')
+  if (endpoint.creates === 'withSecret') codes.add('secret_not_repeatable')
   // The public endpoints answer without the database too.
   if (endpoint.access !== 'public') codes.add('unavailable')
   return [...codes.add('rate_limited')].toSorted((a, b) => errors[a].status - errors[b].status)

@@ -34,6 +34,24 @@ export const errors = {
     text: 'This credential may not do that.',
     remedy: 'Ask the operator of this server.',
   },
+  account_suspended: {
+    status: 403,
+    title: 'The account is suspended',
+    text: 'The operator of this server has suspended this account.',
+    remedy: 'Ask the operator of this server.',
+  },
+  signups_closed: {
+    status: 403,
+    title: 'Sign-ups are closed',
+    text: 'This server takes no new accounts, or only with an invitation.',
+    remedy: 'Ask the operator of this server for an invitation.',
+  },
+  authorization_denied: {
+    status: 403,
+    title: 'The pairing was denied',
+    text: 'Somebody looked at this pairing and denied it.',
+    remedy: 'Start a new pairing if that was a mistake.',
+  },
   not_found: {
     status: 404,
     title: 'Not found',
@@ -52,6 +70,36 @@ export const errors = {
     text: 'The request was not complete in time.',
     remedy: 'Send it again on a new connection.',
   },
+  invalid_state: {
+    status: 409,
+    title: 'Not possible in the present state',
+    text: 'That is not possible in the present state.',
+    remedy: 'The detail says what stands in the way.',
+  },
+  limit_reached: {
+    status: 409,
+    title: 'A limit is reached',
+    text: 'You have as many of these as you may have.',
+    remedy: 'Remove one that is no longer used, or ask the operator for more.',
+  },
+  secret_not_repeatable: {
+    status: 409,
+    title: 'The secret cannot be shown again',
+    text: 'This request was carried out before, and its secret is shown only once. `id` names the record.',
+    remedy: 'Use the secret that you were shown, or remove the record and make a new one under a new Idempotency-Key.',
+  },
+  authorization_pending: {
+    status: 409,
+    title: 'Not approved yet',
+    text: 'Nobody has approved this pairing yet.',
+    remedy: 'Ask again after `interval` seconds.',
+  },
+  login_not_configured: {
+    status: 409,
+    title: 'Log-in is not set up',
+    text: 'This server has no chat platform to sign in with.',
+    remedy: 'The operator sets CHAT_CLIENT_ID and CHAT_CLIENT_SECRET. API keys work meanwhile.',
+  },
   payload_too_large: {
     status: 413,
     title: 'The body is too large',
@@ -63,6 +111,12 @@ export const errors = {
     title: 'The body is not of a type that this endpoint takes',
     text: 'Send the body as `application/json`, without compression.',
     remedy: 'Set `Content-Type: application/json`.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    title: 'The Idempotency-Key was used for another request',
+    text: 'This Idempotency-Key was used before, with another request.',
+    remedy: 'Use a new Idempotency-Key for each new request.',
   },
   rate_limited: {
     status: 429,
@@ -82,11 +136,23 @@ export const errors = {
     text: 'Something broke on our side. It was logged under this request id.',
     remedy: 'Tell the operator the `requestId`.',
   },
+  platform_failed: {
+    status: 502,
+    title: 'The platform failed',
+    text: 'The chat platform or code host could not be reached, or answered with an error.',
+    remedy: 'Try again in a while.',
+  },
   unavailable: {
     status: 503,
     title: 'Temporarily unavailable',
     text: 'The server cannot reach its database at the moment. It keeps trying.',
     remedy: 'Wait the seconds in `Retry-After` and send the request again.',
+  },
+  platform_timeout: {
+    status: 504,
+    title: 'The platform was too slow',
+    text: 'The chat platform or code host did not answer in time.',
+    remedy: 'Try again in a while.',
   },
 } as const satisfies Record<string, ErrorEntry>
 

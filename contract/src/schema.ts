@@ -22,6 +22,43 @@ export function List<T extends TSchema>(item: T) {
   return Type.Object({ data: Type.Array(item) })
 }
 
+/** One page of a list, newest first. */
+export function Page<T extends TSchema>(item: T) {
+  return Type.Object({
+    data: Type.Array(item),
+    page: Type.Integer(),
+    limit: Type.Integer({ description: 'As served: at most 100.' }),
+    total: Type.Integer(),
+    totalPages: Type.Integer(),
+  })
+}
+
+export const PageQuery = Type.Object({
+  page: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, 'x-takes': 'a whole number from 1' }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      default: 20,
+      description: 'Above 100 it is served as 100.',
+      'x-takes': 'a whole number from 1',
+    }),
+  ),
+})
+
+export const Deleted = Type.Object({ id: Type.String(), deleted: Type.Literal(true) })
+
+/** A name that people give: something visible, no control characters. */
+export function Name(charactersMax: number) {
+  return Type.String({
+    minLength: 1,
+    maxLength: charactersMax,
+    pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+    'x-takes': `1 to ${charactersMax} characters, not only spaces, no control characters`,
+  })
+}
+
 /** An object of a request. Fields that it does not name are ignored and reported, never an error. */
 export function Input<T extends TProperties>(properties: T) {
   return Type.Object(properties)

@@ -1,17 +1,27 @@
-import type { FastifyInstance } from 'fastify'
+import { endpointList } from '@botberth/contract/endpoints.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { meRoutes, operatorRoutes } from './auth/account-routes.ts'
+import { Credentials } from './auth/credentials.ts'
+import { deviceRoutes } from './auth/device-routes.ts'
+import { Gatekeeper } from './auth/gate.ts'
+import { authPages } from './auth/pages.ts'
+import { authRoutes } from './auth/routes.ts'
+import { originOf } from './auth/sessions.ts'
+import { Tokens } from './auth/tokens.ts'
+import type { ChatPlatform } from './chat/client.ts'
 import type { App } from './context.ts'
-import { Api, apiBases, type Gate } from './http/endpoint.ts'
+import { Api, apiBases } from './http/endpoint.ts'
 import { pathOf } from './http/errors.ts'
-import { answerUnrouted, corsHeaders, Paths } from './http/paths.ts'
-import { RateLimit } from './http/rate-limit.ts'
+import { isLocalRequest } from './http/local.ts'
+import { answerUnrouted, corsHeaders, Paths, toPattern } from './http/paths.ts'
 import { makeServer } from './http/server.ts'
 import { pageRoutes } from './info/pages.ts'
 import { probeRoutes } from './info/probes.ts'
 import { infoRoutes } from './info/routes.ts'
-import { AppError } from './lib/app-error.ts'
+import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts'
 
 /** The whole HTTP side: what is served where, and who is let in. */
-export function buildServer(app: App): FastifyInstance {
+export async function buildServer(app: App): Promise<FastifyInstance> {
   const server = makeServer(app)
   const paths = new Paths(server)
   server.addHook('onRequest', (request, reply, done) => {
@@ -19,34 +29,67 @@ export function buildServer(app: App): FastifyInstance {
     done()
   })
 
-  const publicLimit = new RateLimit({
-    name: 'public',
-    limit: app.config.publicRateLimit,
-    windowMs: 15 * 60_000,
-    pool: app.pool,
-    clock: app.clock,
-  })
-  server.addHook('onClose', () => publicLimit.close())
+  const tokens = new Tokens(app.secrets.keyFor('jwt'), app.clock)
+  const credentials = new Credentials(app, tokens)
+  await credentials.listen()
+  const gatekeeper = new Gatekeeper(app, credentials, server)
+  const api = new Api(server, app, (endpoint, request, reply) => gatekeeper.admit(endpoint, request, reply))
+  const sandboxClient = { id: '100000000000000001', secret: app.secrets.keyFor('sandbox-client').toString('hex') }
 
-  const gate: Gate = async (endpoint, request, reply) => {
-    if (endpoint.access === 'public') await publicLimit.spend(request.ip, reply)
-    else throw new AppError('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } })
-  }
-
-  const api = new Api(server, gate)
   probeRoutes(server, app)
-  pageRoutes(server, app)
+  const accountPages = authPages(server, { app, credentials, gatekeeper })
+  pageRoutes(server, app, accountPages.nameOf)
   infoRoutes(api, app)
+  authRoutes(api, server, {
+    app,
+    credentials,
+    tokens,
+    platformFor: (request) => platformFor(app, sandboxClient, request),
+  })
+  deviceRoutes(api, app)
+  meRoutes(api, app, credentials)
+  operatorRoutes(api, app, credentials)
+  if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
 
-  server.setNotFoundHandler((request, reply) => {
-    const isHosting = pathOf(request.url).startsWith(`${apiBases.hosting}/`)
-    const isPublic = paths.methodsOf(request.url).length > 0
-    if (isHosting && !isPublic) throw new AppError('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } })
-    answerUnrouted(paths, request, reply)
+  server.setNotFoundHandler(async (request, reply) => {
+    const isKnownOptions = request.method === 'OPTIONS' && paths.methodsOf(request.url).length > 0
+    if (needsCredential(pathOf(request.url)) && !isKnownOptions)
+      await gatekeeper.admit({ access: 'caller' }, request, reply)
+    return answerUnrouted(paths, request, reply)
   })
   return server
 }
 
 function isApi(url: string): boolean {
   return Object.values(apiBases).some((base) => url.startsWith(`${base}/`))
+}
+
+const openPaths = endpointList
+  .filter(([, { access }]) => access === 'public' || access === 'open')
+  .map(([, { api, path }]) => toPattern(apiBases[api] + path.replace(/\{\w+\}/g, ':x')))
+
+/** Below the hosting API everything but the public and the log-in paths is nobody's business without a credential. */
+function needsCredential(path: string): boolean {
+  return (
+    path.startsWith(`${apiBases.hosting}/`) &&
+    path !== `${apiBases.hosting}/openapi.json` &&
+    !openPaths.some((pattern) => pattern.test(path))
+  )
+}
+
+/** The platform that is configured, or our own stand-in for requests from this very machine. */
+function platformFor(
+  app: App,
+  client: { id: string; secret: string },
+  request: FastifyRequest,
+): ChatPlatform | undefined {
+  const { config, publicUrl } = app
+  if (config.chat) return { ...config.chat, browserUrl: config.chat.apiUrl }
+  if (!isLocalRequest(config, request.raw)) return undefined
+  return {
+    apiUrl: publicUrl() + sandboxChat,
+    browserUrl: originOf(app, request) + sandboxChat,
+    clientId: client.id,
+    clientSecret: client.secret,
+  }
 }

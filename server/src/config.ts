@@ -54,6 +54,60 @@ export const variables = {
     text: 'Proxies whose `X-Forwarded-For` is believed. Otherwise only the address of the connection counts.',
     parse: parseCidrs,
   }),
+  SECRET_KEY: variable({
+    default: 'made once in `DATA_DIR`, mode 0600',
+    takes: '32 or more characters',
+    text: 'Encrypts secrets at rest and signs access tokens. Servers that share a database need the same one.',
+    parse: (value) => (value.length >= 32 ? value : undefined),
+  }),
+  BOOTSTRAP_API_KEY: variable({
+    default: 'unset',
+    takes: '`KEY_PREFIX`, `_live_` and 32 to 128 letters and digits',
+    text: 'An API key that works for the owner after the start, for scripted set-ups; no other one is made or printed.',
+    parse: (value) => (/^[a-z0-9]+_live_[0-9A-Za-z]{32,128}$/.test(value) ? value : undefined),
+  }),
+  KEY_PREFIX: variable({
+    default: '`svc`',
+    takes: '1 to 16 lower-case letters and digits',
+    text: 'What the keys that are made begin with.',
+    parse: (value) => (/^[a-z0-9]{1,16}$/.test(value) ? value : undefined),
+  }),
+  CHAT_CLIENT_ID: variable({
+    default: 'unset: the sandbox, on a loopback bind',
+    takes: 'a number of 17 to 20 digits',
+    text: 'The application on the chat platform through which people sign in.',
+    parse: (value) => (/^\d{17,20}$/.test(value) ? value : undefined),
+  }),
+  CHAT_CLIENT_SECRET: variable({
+    default: 'unset',
+    takes: 'the secret that belongs to `CHAT_CLIENT_ID`',
+    text: 'Set both or neither.',
+    parse: (value) => (/^[!-~]+$/.test(value) ? value : undefined),
+  }),
+  CHAT_API_URL: variable({
+    default: '`https://discord.com/api/v10`',
+    takes: 'an http or https URL',
+    text: 'The REST API of the chat platform.',
+    parse: (value) => (/^https?:\/\//.test(value) && URL.canParse(value) ? value.replace(/\/+$/, '') : undefined),
+  }),
+  SIGNUPS: variable({
+    default: '`open` on loopback, else `closed`',
+    takes: '`open`, `invite` or `closed`',
+    text: 'Whether people who sign in for the first time get an account.',
+    parse: (value) => (value === 'open' || value === 'invite' || value === 'closed' ? value : undefined),
+  }),
+  BOTS_PER_USER: variable({
+    default: '`0` on loopback, else `20`',
+    takes: 'a number; 0 for no limit',
+    text: 'Bots that one person may have, unless the operator gives them another limit.',
+    parse: (value) => wholeNumber(value, 1_000_000),
+  }),
+  API_RATE_LIMIT: variable({
+    default: '`0` on loopback, else `6000`',
+    takes: 'a number; 0 for no limit',
+    text: 'Requests a minute that one credential may send.',
+    parse: (value) => wholeNumber(value, 1_000_000_000),
+  }),
   PUBLIC_RATE_LIMIT: variable({
     default: '`100`',
     takes: 'a number; 0 for no limit',
@@ -85,6 +139,16 @@ export interface Config {
   readonly databaseUrl: string | undefined
   readonly trustProxy: readonly string[]
   readonly publicRateLimit: number
+  readonly secretKey: string | undefined
+  readonly bootstrapApiKey: string | undefined
+  readonly keyPrefix: string
+  /** Undefined: none is configured, so the sandbox stands in where that is safe. */
+  readonly chat: { readonly clientId: string; readonly clientSecret: string; readonly apiUrl: string } | undefined
+  readonly signups: 'open' | 'invite' | 'closed'
+  /** Null: no limit. */
+  readonly botsPerUser: number | null
+  /** Undefined: none for requests from this machine itself, 6000 for all others. */
+  readonly apiRateLimit: number | undefined
   readonly metricsToken: string | undefined
   readonly logLevel: string
   /**
@@ -109,6 +173,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const host = values.HOST ?? 'localhost'
   const publicUrl = values.PUBLIC_URL
   const trustProxy = values.TRUST_PROXY ?? []
+  const isLocal =
+    isLoopbackHost(host) &&
+    (publicUrl === undefined || isLoopbackHost(new URL(publicUrl).hostname)) &&
+    trustProxy.length === 0
+  const keyPrefix = values.KEY_PREFIX ?? 'svc'
+  if (values.BOOTSTRAP_API_KEY !== undefined && !values.BOOTSTRAP_API_KEY.startsWith(`${keyPrefix}_live_`)) {
+    throw new ConfigError([`BOOTSTRAP_API_KEY does not begin with ${keyPrefix}_live_.`])
+  }
+  const botsPerUser = values.BOTS_PER_USER ?? (isLocal ? 0 : 20)
   return {
     host,
     port: values.PORT ?? 3000,
@@ -117,13 +190,26 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     databaseUrl: values.DATABASE_URL,
     trustProxy: trustProxy.map(([net, bits]) => `${net.toString()}/${bits}`),
     publicRateLimit: values.PUBLIC_RATE_LIMIT ?? 100,
+    secretKey: values.SECRET_KEY,
+    bootstrapApiKey: values.BOOTSTRAP_API_KEY,
+    keyPrefix,
+    chat: chatOf(values),
+    signups: values.SIGNUPS ?? (isLocal ? 'open' : 'closed'),
+    botsPerUser: botsPerUser === 0 ? null : botsPerUser,
+    apiRateLimit: values.API_RATE_LIMIT,
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
-    isLocal:
-      isLoopbackHost(host) &&
-      (publicUrl === undefined || isLoopbackHost(new URL(publicUrl).hostname)) &&
-      trustProxy.length === 0,
+    isLocal,
   }
+}
+
+function chatOf(values: Values): Config['chat'] {
+  const { CHAT_CLIENT_ID: clientId, CHAT_CLIENT_SECRET: clientSecret, CHAT_API_URL: apiUrl } = values
+  if (clientId === undefined && clientSecret === undefined) return undefined
+  if (clientId !== undefined && clientSecret !== undefined) {
+    return { clientId, clientSecret, apiUrl: apiUrl ?? 'https://discord.com/api/v10' }
+  }
+  throw new ConfigError(['CHAT_CLIENT_ID and CHAT_CLIENT_SECRET belong together: set both or neither.'])
 }
 
 function readVariables(env: Readonly<Record<string, string | undefined>>): Values {
@@ -142,7 +228,7 @@ function readVariables(env: Readonly<Record<string, string | undefined>>): Value
 
 /** Secrets stay out of terminals and logs even when they are wrong. */
 function shown(name: string, given: string): string {
-  return /TOKEN|SECRET|KEY|DATABASE_URL/.test(name) ? 'set to something else' : JSON.stringify(given.slice(0, 200))
+  return /TOKEN|SECRET|API_KEY|DATABASE_URL/.test(name) ? 'set to something else' : JSON.stringify(given.slice(0, 200))
 }
 
 function parseOrigin(value: string): string | undefined {

@@ -2,6 +2,7 @@ import type { Config } from './config.ts'
 import type { Pool } from './db/pool.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Log } from './lib/log.ts'
+import type { Secrets } from './lib/secret.ts'
 
 /** What every feature is given: handles to the outside world, no business. */
 export interface App {
@@ -9,6 +10,7 @@ export interface App {
   readonly log: Log
   readonly clock: Clock
   readonly pool: Pool
+  readonly secrets: Secrets
   /** Of the product, digits and dots. */
   readonly version: string
   /** Where people reach this server; known once it listens. */

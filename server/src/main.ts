@@ -2,12 +2,17 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, isIPv6 } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { buildServer } from './app.ts'
+import { startHousekeeping } from './auth/housekeeping.ts'
+import { ensureOwner, type Welcome } from './auth/owner.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import type { App } from './context.ts'
 import { type Database, openDatabase } from './db/database.ts'
+import { tx } from './db/tx.ts'
 import { systemClock } from './lib/clock.ts'
-import { claimDataDir, StartError } from './lib/data-dir.ts'
+import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
 import { type Log, makeLog } from './lib/log.ts'
+import { Secrets } from './lib/secret.ts'
+import { readSecretKey } from './lib/secret-key.ts'
 
 const drainMs = 10_000
 const exitConfig = 78 // EX_CONFIG of sysexits
@@ -34,8 +39,17 @@ async function start(): Promise<void> {
     say: console.log,
   })
   let url = config.publicUrl
-  const app: App = { config, log, clock: systemClock, pool: database.pool, version, publicUrl: () => url ?? '' }
-  const server = buildServer(app)
+  const secrets = new Secrets(readSecretKey(config.secretKey, config.dataDir))
+  const app: App = {
+    config,
+    log,
+    clock: systemClock,
+    pool: database.pool,
+    secrets,
+    version,
+    publicUrl: () => url ?? '',
+  }
+  const server = await buildServer(app)
   stopOnSignals({ server, database, log, shutdown })
   try {
     await listen(server, config)
@@ -45,7 +59,11 @@ async function start(): Promise<void> {
     throw error
   }
   url ??= addressOf(server, config)
-  console.log(banner(url))
+  writeInfo(config.dataDir, { url })
+  // Only now: what is printed once has to lead to a server that answers.
+  const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
+  startHousekeeping(app, shutdown.signal)
+  console.log(banner(url, welcome))
 }
 
 async function listen(server: FastifyInstance, { host, port }: Config): Promise<void> {
@@ -67,7 +85,16 @@ function addressOf(server: FastifyInstance, { host }: Config): string {
   return `http://${isIPv6(name) ? `[${name}]` : name}:${port}`
 }
 
-function banner(url: string): string {
+/** Printed and never logged: it holds the owner's link and key. */
+function banner(url: string, welcome: Welcome | undefined): string {
+  const first = welcome
+    ? `
+This is the first start. What follows is shown once:
+
+  Sign in as the owner  ${url}/auth/owner?code=${welcome.linkCode}
+                        (one use, within 10 minutes; npm run --silent owner-link makes another)
+${welcome.key ? `  Your API key          ${welcome.key}\n                        (npm run --silent key -- NAME makes another)\n` : ''}`
+    : ''
   return `
 Botberth ${version} is running.
 
@@ -76,7 +103,7 @@ Botberth ${version} is running.
   Bot list       ${url}/list
   Bot list API   ${url}/list/api
   API reference  ${url}/docs
-
+${first}
 Ctrl-C stops it.
 `
 }

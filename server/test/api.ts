@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
+import { pino } from 'pino'
 import { buildServer } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { App } from '../src/context.ts'
 import type { Pool } from '../src/db/pool.ts'
-import { createTestPool, silentLog } from './db.ts'
+import { Secrets } from '../src/lib/secret.ts'
+import { createTestPool } from './db.ts'
+import { checkForSecrets, noteText } from './secrets.ts'
 
 /** A clock that stands still until it is moved. */
 export class TestClock {
@@ -46,10 +49,19 @@ export async function startTestServer({
     version: string
   }
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env })
-  const app: App = { config, log: silentLog, clock, pool, version, publicUrl: () => url }
-  const server = buildServer(app)
+  const secrets = new Secrets(config.secretKey ?? 'a secret key for tests, the same in all of them')
+  const log = pino({ level: 'debug' }, { write: noteText })
+  const app: App = { config, log, clock, pool, secrets, version, publicUrl: () => url }
+  const server = await buildServer(app)
+  server.addHook('onSend', (_request, reply, payload, done) => {
+    if (reply.statusCode >= 400) noteText(String(payload))
+    done(null, payload)
+  })
   await server.listen({ host: '127.0.0.1', port: 0 })
-  after(() => server.close())
+  after(async () => {
+    await server.close()
+    if (pool.isUp) await checkForSecrets(pool)
+  })
   const { port } = server.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`
   return { url, port, pool, clock, app }

@@ -23,9 +23,10 @@ export async function createTestDatabase({ empty = false } = {}): Promise<string
   return databaseUrl(testPostgresUrl(), name)
 }
 
-export async function createTestPool(): Promise<Pool> {
+export async function createTestPool(name?: string): Promise<Pool> {
+  const url = name === undefined ? await createTestDatabase() : databaseUrl(testPostgresUrl(), name)
   const pool = new Pool({
-    connection: { connectionString: await createTestDatabase() },
+    connection: { connectionString: url },
     log: silentLog,
     connectionsMax: 5,
   })

@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import pg from 'pg'
-import { StartError } from '../lib/data-dir.ts'
+import { StartError, tryClaim } from '../lib/data-dir.ts'
 import type { Log } from '../lib/log.ts'
 import { migrate } from './migrate.ts'
 import { Pool } from './pool.ts'
-import { startEmbeddedPostgres } from './postgres/supervisor.ts'
+import { clusterFolder } from './postgres/cluster.ts'
+import { socketConnection, startEmbeddedPostgres } from './postgres/supervisor.ts'
 
 /** The one database: the embedded PostgreSQL or the operator's own, migrated and ready. */
 export interface Database {
@@ -36,6 +38,23 @@ export async function openDatabase({ databaseUrl, dataDir, log, say }: Options):
     await postgres.stop()
     throw error
   }
+}
+
+/** A connection beside a server that runs, or alone: for the commands of `admin.ts`. Nothing is migrated. */
+export async function attachDatabase({ databaseUrl, dataDir, log }: Omit<Options, 'say'>): Promise<Database> {
+  if (databaseUrl !== undefined) {
+    const pool = new Pool({ connection: { connectionString: databaseUrl }, log, connectionsMax: 1 })
+    return { pool, close: () => pool.close() }
+  }
+  if (!existsSync(clusterFolder(dataDir)))
+    throw new StartError(`There is no database in ${dataDir} yet: start the server once.`)
+  if (await tryClaim(dataDir)) {
+    const postgres = await startEmbeddedPostgres({ dataDir, log, say: () => {} })
+    const pool = new Pool({ connection: postgres.connection(databaseName), log, connectionsMax: 1 })
+    return { pool, close: () => pool.close().then(() => postgres.stop()) }
+  }
+  const pool = new Pool({ connection: socketConnection(clusterFolder(dataDir), databaseName), log, connectionsMax: 1 })
+  return { pool, close: () => pool.close() }
 }
 
 async function openPool({

@@ -34,6 +34,7 @@ export class Pool {
   readonly #pool: pg.Pool
   readonly #connection: pg.ClientConfig
   readonly #log: Log
+  readonly #listeners = new Map<string, (payload: string | undefined) => void>()
   #sentinel: pg.Client | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -54,8 +55,9 @@ export class Pool {
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: 30_000,
     })
-    // Without this listener the first death of an idle connection would end the process.
+    // Without these listeners the first death of a connection, idle or lent out, would end the process.
     this.#pool.on('error', (error) => this.#noteFailure(error))
+    this.#pool.on('connect', (client) => client.on('error', (error) => this.#noteFailure(error)))
     this.db = new Kysely<Tables>({
       dialect: new PostgresDialect({
         // The cast leaves out one overload: queries by cursor, which we do not use.
@@ -91,6 +93,15 @@ export class Pool {
       this.#noteFailure(error)
       throw isAway(error) ? new DatabaseAway(error) : error
     }
+  }
+
+  /**
+   * Calls `heard` for each NOTIFY on the channel, from whichever server. After the connection was lost it is called
+   * with undefined: messages may have been missed.
+   */
+  async listen(channel: string, heard: (payload: string | undefined) => void): Promise<void> {
+    this.#listeners.set(channel, heard)
+    await this.#sentinel?.query(`listen ${channel}`)
   }
 
   async close(): Promise<void> {
@@ -141,6 +152,11 @@ export class Pool {
     client.on('error', () => {}) // `end` follows, and says all there is to know
     await client.connect()
     if (this.#closed) await client.end()
+    client.on('notification', ({ channel, payload }) => this.#listeners.get(channel)?.(payload))
+    for (const [channel, heard] of this.#listeners) {
+      await client.query(`listen ${channel}`)
+      heard(undefined)
+    }
     client.once('end', () => {
       if (!this.#closed && this.#isUp) this.#goAway(new Error('the connection was closed'))
     })

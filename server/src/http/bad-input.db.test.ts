@@ -5,10 +5,12 @@ import { type Endpoint, possibleErrors } from '@botberth/contract/endpoint.ts'
 import { endpointList } from '@botberth/contract/endpoints.ts'
 import { errors } from '@botberth/contract/errors.ts'
 import { startTestServer } from '../../test/api.ts'
+import { makeOwner } from '../../test/people.ts'
 import { sendRaw } from '../../test/raw.ts'
 import { apiBases } from './endpoint.ts'
 
 const server = await startTestServer({ env: { PUBLIC_RATE_LIMIT: '0' } })
+const { key } = await makeOwner(server)
 
 const bodies: Record<string, string | Buffer> = {
   'no body': '',
@@ -141,7 +143,7 @@ interface Input {
 async function call(endpoint: Endpoint, { id = 'x', query = '', body, type }: Input): Promise<number> {
   const path = apiBases[endpoint.api] + endpoint.path.replace(/\{\w+\}/g, encodeURI(id).replaceAll('%25', '%')) + query
   const sent = body === undefined ? Buffer.alloc(0) : Buffer.from(body)
-  const head = `${endpoint.method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${type === undefined ? '' : `Content-Type: ${type}\r\n`}Content-Length: ${sent.length}\r\n\r\n`
+  const head = `${endpoint.method} ${path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${key}\r\nConnection: close\r\n${type === undefined ? '' : `Content-Type: ${type}\r\n`}Content-Length: ${sent.length}\r\n\r\n`
   const answer = await sendRaw(server.port, Buffer.concat([Buffer.from(head), sent]))
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1])
   assert(status > 0, `no answer: ${answer.slice(0, 200)}`)

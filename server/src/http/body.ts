@@ -1,8 +1,32 @@
+import type { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { AppError } from '../lib/app-error.ts'
 
 export const jsonBytesMax = 256 * 1024
 const levelsMax = 32
+
+/**
+ * The bytes as they came: signatures are made over bytes, and each endpoint decides what they are. A route whose config
+ * says `ignoresBody` is not kept waiting for one.
+ */
+export async function readBody(request: FastifyRequest, payload: Readable): Promise<Buffer | undefined> {
+  const { config, bodyLimit } = request.routeOptions as { config: { ignoresBody?: boolean }; bodyLimit: number }
+  if (config.ignoresBody) {
+    payload.resume()
+    return undefined
+  }
+  const tooLarge = new AppError('payload_too_large', { headers: { connection: 'close' } })
+  if (Number(request.headers['content-length'] ?? 0) > bodyLimit) throw tooLarge
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of payload as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > bodyLimit) throw tooLarge
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

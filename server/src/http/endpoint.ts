@@ -8,22 +8,37 @@ import {
   type QueryOf,
 } from '@botberth/contract/endpoints.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../context.ts'
+import type { Db } from '../db/pool.ts'
+import { tx } from '../db/tx.ts'
 import { AppError } from '../lib/app-error.ts'
 import { keepKnownFields, parseBody } from './body.ts'
+import { type Caller, findCaller, setCaller } from './caller.ts'
+import { claimKey, idempotentRequest, keepAnswer } from './idempotency.ts'
 import { checker, readQuery } from './validate.ts'
+
+type CallerOf<N extends EndpointName> = (typeof endpoints)[N]['access'] extends 'public' | 'open' ? undefined : Caller
 
 interface ApiRequest<N extends EndpointName> {
   readonly body: BodyOf<N>
   readonly query: QueryOf<N>
   readonly params: ParamsOf<N>
+  readonly caller: CallerOf<N>
+  /** A transaction if the endpoint creates a record: all of its work has to go through it. */
+  readonly db: Db
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 }
 
-export type Handler<N extends EndpointName> = (request: ApiRequest<N>) => AnswerOf<N> | Promise<AnswerOf<N>>
+/** A redirect answers by itself; everything else is returned. */
+type Result<N extends EndpointName> =
+  | AnswerOf<N>
+  | (302 extends keyof (typeof endpoints)[N]['answers'] ? FastifyReply : never)
+
+export type Handler<N extends EndpointName> = (request: ApiRequest<N>) => Result<N> | Promise<Result<N>>
 
 /** Lets a request in or throws; runs before its body is read. */
-export type Gate = (endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) => Promise<void>
+export type Gate = (endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) => Promise<Caller | undefined>
 
 export const apiBases = { hosting: '/api/v1', list: '/list/api' } as const
 
@@ -31,30 +46,58 @@ export const apiBases = { hosting: '/api/v1', list: '/list/api' } as const
 export class Api {
   readonly #server: FastifyInstance
   readonly #gate: Gate
+  readonly #app: App
 
-  constructor(server: FastifyInstance, gate: Gate) {
+  constructor(server: FastifyInstance, app: App, gate: Gate) {
     this.#server = server
     this.#gate = gate
+    this.#app = app
   }
 
   handle<N extends EndpointName>(name: N, handler: Handler<N>): void {
     const endpoint: Endpoint = endpoints[name]
     const readInput = inputReader(endpoint)
     const status = Number(Object.keys(endpoint.answers)[0])
+    const { db } = this.#app.pool
     this.#server.route({
       method: endpoint.method,
       url: apiBases[endpoint.api] + endpoint.path.replace(/\{(\w+)\}/g, ':$1'),
       schema: { response: endpoint.answers },
+      config: { ignoresBody: !endpoint.body },
       onRequest: async (request, reply) => {
-        await this.#gate(endpoint, request, reply)
+        const caller = await this.#gate(endpoint, request, reply)
+        if (caller) setCaller(request, caller)
         // Without a schema for it a body is ignored, whatever its type claims to be.
         if (!endpoint.body) delete request.raw.headers['content-type']
       },
       handler: async (request, reply) => {
-        const input = readInput(request, reply)
+        const input = { ...readInput(request, reply), caller: findCaller(request), request, reply }
         reply.code(status)
-        return handler({ ...input, request, reply } as ApiRequest<N>)
+        if (endpoint.creates) return this.#create(endpoint, input, (db) => handler({ ...input, db } as ApiRequest<N>))
+        return handler({ ...input, db } as ApiRequest<N>)
       },
+    })
+  }
+
+  /** The record, its Idempotency-Key and the stored answer are one transaction. */
+  async #create(endpoint: Endpoint, input: CreateInput, make: (db: Db) => unknown): Promise<unknown> {
+    const { caller, request, reply, body } = input
+    const repeatable =
+      caller &&
+      idempotentRequest(request.headers['idempotency-key'], caller.credential, [endpoint.path, request.params, body])
+    return tx(this.#app.pool.db, async (db) => {
+      const stored = repeatable && (await claimKey(db, repeatable, this.#app.clock.now()))
+      if (stored) {
+        reply.code(stored.status).header('idempotency-replayed', 'true')
+        if (stored.location) reply.header('location', stored.location)
+        return stored.answer
+      }
+      const answer = (await make(db)) as { id: string }
+      const location = `${apiBases[endpoint.api]}${endpoint.path}/${answer.id}`
+      reply.header('location', location)
+      const recordId = endpoint.creates === 'withSecret' ? answer.id : null
+      if (repeatable) await keepAnswer(db, repeatable, { status: reply.statusCode, answer, location, recordId })
+      return answer
     })
   }
 }
@@ -63,6 +106,12 @@ interface Input {
   readonly body: unknown
   readonly query: unknown
   readonly params: unknown
+}
+
+interface CreateInput extends Input {
+  readonly caller: Caller | undefined
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
 }
 
 function inputReader({
@@ -102,6 +151,8 @@ function checkOrNotFound(check: (value: unknown) => void, value: unknown): void 
 
 /** Field names are the caller's own text: escaped, and bounded. */
 function namesForHeader(names: readonly string[]): string {
-  const shown = names.slice(0, 20).map((name) => encodeURIComponent(name.slice(0, 100)).replaceAll('%2F', '/'))
-  return names.length > shown.length ? `${shown.join(', ')}, …`.replace('…', '...') : shown.join(', ')
+  const shown = names
+    .slice(0, 20)
+    .map((name) => encodeURIComponent(name.slice(0, 100).toWellFormed()).replaceAll('%2F', '/'))
+  return [...shown, ...(names.length > shown.length ? ['...'] : [])].join(', ')
 }

@@ -3,6 +3,8 @@ import type { Problem } from '@botberth/contract/problem.ts'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { DatabaseAway } from '../db/pool.ts'
 import { AppError } from '../lib/app-error.ts'
+import { type Html, html } from './html.ts'
+import { sendPage } from './page.ts'
 
 /** Whatever was thrown as an error that a caller may see. */
 function toAppError(error: unknown): AppError {
@@ -10,10 +12,14 @@ function toAppError(error: unknown): AppError {
   if (error instanceof DatabaseAway)
     return new AppError('unavailable', { cause: error, headers: { 'retry-after': '1' } })
   const { code = '', statusCode = 500 } = error as Partial<FastifyError>
+  if (code === untranslatable) return new AppError('invalid_request', { cause: error })
   const known = frameworkErrors[code]
   if (known) return new AppError(known, { cause: error })
   return new AppError(statusCode >= 400 && statusCode < 500 ? 'invalid_request' : 'internal', { cause: error })
 }
+
+// PostgreSQL's word for text that it cannot keep, such as a NUL that came in a query string.
+const untranslatable = '22021'
 
 const frameworkErrors: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
@@ -40,6 +46,14 @@ export function problemOf(error: AppError, { path, requestId }: { path: string; 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toAppError(thrown)
   if (error.code === 'internal') request.log.error({ err: thrown, requestId: request.id }, 'a request failed')
+  if (wantsPage(request)) {
+    void sendPage(
+      reply.code(error.status).headers(error.headers),
+      errors[error.code].title,
+      errorPage(error, request.id),
+    )
+    return
+  }
   const problem = problemOf(error, { path: pathOf(request.url), requestId: request.id })
   void reply
     .code(error.status)
@@ -48,6 +62,20 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
     // Serialised here, so that no answer's schema can leave members out.
     .serializer((value) => value as string)
     .send(JSON.stringify(problem))
+}
+
+/** Browsers that follow a link get a page, except from the APIs; those that sign in are below one all the same. */
+function wantsPage({ method, url, headers }: FastifyRequest): boolean {
+  if (method !== 'GET' || !headers.accept?.includes('text/html')) return false
+  return !/^\/(api\/v1|list\/api)(\/|$)/.test(url) || url.startsWith('/api/v1/auth/chat/')
+}
+
+function errorPage(error: AppError, requestId: string): Html {
+  return html`<h1>${errors[error.code].title}</h1>
+<p>${error.message}</p>
+<p class="soft">${errors[error.code].remedy}</p>
+<p class="soft">${error.status} <code>${error.code}</code>, request <code>${requestId}</code></p>
+<p><a href="/">Back to Botberth</a></p>`
 }
 
 /** Without the query, which may carry a code or a token. */

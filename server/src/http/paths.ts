@@ -30,18 +30,19 @@ export class Paths {
   }
 }
 
-function toPattern(url: string): RegExp {
+/** A route's URL as a pattern for whole paths. */
+export function toPattern(url: string): RegExp {
   const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
   return new RegExp(`^${escaped.replace(/:[A-Za-z]+/g, '[^/]+').replace(/\*/g, '.*')}/?$`)
 }
 
 /** What no route took: another method on a known path, OPTIONS, or a path that does not exist. */
-export function answerUnrouted(paths: Paths, request: FastifyRequest, reply: FastifyReply): void {
+export function answerUnrouted(paths: Paths, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const methods = paths.methodsOf(request.url)
   if (methods.length === 0) throw new AppError('not_found')
   const allow = methods.join(', ')
   if (request.method !== 'OPTIONS') throw new AppError('method_not_allowed', { headers: { allow } })
-  void reply
+  return reply
     .code(204)
     .headers({ allow, ...(request.headers.origin && preflight(allow)) })
     .send()

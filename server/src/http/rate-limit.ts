@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Pool } from '../db/pool.ts'
 import { DatabaseAway } from '../db/pool.ts'
-import { clientNet } from '../lib/address.ts'
 import { AppError } from '../lib/app-error.ts'
 import type { Clock } from '../lib/clock.ts'
 
@@ -15,88 +14,105 @@ interface Options {
   readonly clock: Clock
 }
 
-interface Count {
-  hits: number
-  expiresAt: number
+/** What this process may still hand out of a client's window, and how much of the window is spoken for by all. */
+interface Share {
+  left: number
+  taken: number
+  readonly expiresAt: number
 }
 
 // Enough for every client that a limit is likely to meet at a time; past it the oldest are forgotten.
 const rememberedMax = 10_000
 const sweepIntervalMs = 5 * 60_000
 
-/** A limit that all replicas count together. A window opens with a client's first request. */
+/**
+ * A limit that all servers count together, in a window that opens with a client's first request. Each takes a
+ * hundredth of a window at a time, so that a busy client costs the database one statement in many; limits up to 100
+ * are exact.
+ */
 export class RateLimit {
   readonly #options: Options
-  /** Clients over the limit: refused without asking the database, so that a flood costs it nothing. */
-  readonly #refused = new Map<string, number>()
-  /** Used while the database is away. */
-  readonly #ownCounts = new Map<string, Count>()
+  readonly #shares = new Map<string, Share>()
+  readonly #chunk: number
   readonly #sweep: NodeJS.Timeout | undefined
 
   constructor(options: Options) {
     this.#options = options
+    this.#chunk = Math.max(1, Math.floor(options.limit / 100))
     if (options.limit > 0) this.#sweep = setInterval(() => void this.#forgetExpired(), sweepIntervalMs).unref()
   }
 
   /** Counts one request and writes the limit's fields on the answer; throws `rate_limited` past the limit. */
-  async spend(address: string, reply: FastifyReply): Promise<void> {
+  async spend(clientOf: () => string, reply: FastifyReply): Promise<void> {
     const { name, limit, windowMs, clock } = this.#options
     if (limit === 0) return
-    const client = clientNet(address)
     const now = clock.now().getTime()
-    const { hits, expiresAt } = await this.#count(client, now)
-    const remaining = Math.max(0, limit - hits)
-    const seconds = Math.max(1, Math.ceil((expiresAt - now) / 1000))
+    const share = await this.#share(clientOf(), now)
+    const isAllowed = share.left > 0
+    if (isAllowed) share.left--
+    const remaining = Math.max(0, limit - share.taken) + share.left
+    const seconds = Math.max(1, Math.ceil((share.expiresAt - now) / 1000))
     reply.headers({
       'ratelimit-policy': `"${name}";q=${limit};w=${windowMs / 1000}`,
       ratelimit: `"${name}";r=${remaining};t=${seconds}`,
       'x-ratelimit-limit': limit,
       'x-ratelimit-remaining': remaining,
-      'x-ratelimit-reset': Math.ceil(expiresAt / 1000),
+      'x-ratelimit-reset': Math.ceil(share.expiresAt / 1000),
     })
-    if (hits > limit) throw new AppError('rate_limited', { headers: { 'retry-after': String(seconds) } })
+    if (!isAllowed) throw new AppError('rate_limited', { headers: { 'retry-after': String(seconds) } })
   }
 
-  async #count(client: string, now: number): Promise<Count> {
-    const refusedUntil = this.#refused.get(client)
-    if (refusedUntil !== undefined && refusedUntil > now)
-      return { hits: this.#options.limit + 1, expiresAt: refusedUntil }
-    const count = await this.#countTogether(client, now)
-    if (count.hits > this.#options.limit) remember(this.#refused, client, count.expiresAt)
-    return count
+  /** A client that has used up its window is refused without asking the database: a flood costs it nothing. */
+  async #share(client: string, now: number): Promise<Share> {
+    const known = this.#shares.get(client)
+    if (known && known.expiresAt > now && (known.left > 0 || known.taken >= this.#options.limit)) return known
+    const share = await this.#takeTogether(client, now)
+    // Another request of the same client may have fetched a share meanwhile: what is left of it must not be lost.
+    const other = this.#shares.get(client)
+    if (other && other !== known && other.expiresAt === share.expiresAt) {
+      share.left += other.left
+      other.left = 0
+      share.taken = Math.max(share.taken, other.taken)
+    }
+    remember(this.#shares, client, share)
+    return share
   }
 
-  async #countTogether(client: string, now: number): Promise<Count> {
-    const { name, pool, windowMs } = this.#options
+  async #takeTogether(client: string, now: number): Promise<Share> {
+    const { name, pool, windowMs, limit } = this.#options
     try {
       const [row] = await pool.query<{ hits: number; expires_at: Date }>(
-        `insert into rate_limits as r (key, hits, expires_at) values ($1, 1, $3)
+        `insert into rate_limits as r (key, hits, expires_at) values ($1, $4, $3)
          on conflict (key) do update set
-           hits = case when r.expires_at <= $2 then 1 else r.hits + 1 end,
+           hits = case when r.expires_at <= $2 then excluded.hits else least(r.hits, $5) + excluded.hits end,
            expires_at = case when r.expires_at <= $2 then excluded.expires_at else r.expires_at end
          returning hits, expires_at`,
-        [`${name}:${client}`, new Date(now), new Date(now + windowMs)],
+        [`${name}:${client}`, new Date(now), new Date(now + windowMs), this.#chunk, limit],
       )
       if (!row) throw new Error('the counting statement returned nothing')
-      return { hits: row.hits, expiresAt: row.expires_at.getTime() }
+      const before = row.hits - this.#chunk
+      return {
+        left: Math.max(0, Math.min(this.#chunk, limit - before)),
+        taken: row.hits,
+        expiresAt: row.expires_at.getTime(),
+      }
     } catch (error) {
       if (!(error instanceof DatabaseAway)) throw error
-      return this.#countAlone(client, now)
+      return this.#takeAlone(client, now)
     }
   }
 
-  #countAlone(client: string, now: number): Count {
-    const known = this.#ownCounts.get(client)
-    const count = known && known.expiresAt > now ? known : { hits: 0, expiresAt: now + this.#options.windowMs }
-    count.hits++
-    remember(this.#ownCounts, client, count)
-    return count
+  /** While the database is away each process counts for itself. */
+  #takeAlone(client: string, now: number): Share {
+    const known = this.#shares.get(client)
+    if (known && known.expiresAt > now)
+      return { ...known, left: known.taken < this.#options.limit ? 1 : 0, taken: known.taken + 1 }
+    return { left: 1, taken: 1, expiresAt: now + this.#options.windowMs }
   }
 
   async #forgetExpired(): Promise<void> {
     const now = this.#options.clock.now()
-    for (const [client, until] of this.#refused) if (until <= now.getTime()) this.#refused.delete(client)
-    for (const [client, count] of this.#ownCounts) if (count.expiresAt <= now.getTime()) this.#ownCounts.delete(client)
+    for (const [client, share] of this.#shares) if (share.expiresAt <= now.getTime()) this.#shares.delete(client)
     try {
       await this.#options.pool.query('delete from rate_limits where expires_at <= $1', [now])
     } catch (error) {

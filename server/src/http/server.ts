@@ -12,7 +12,7 @@ import {
 import type { App } from '../context.ts'
 import { AppError } from '../lib/app-error.ts'
 import type { Log } from '../lib/log.ts'
-import { jsonBytesMax } from './body.ts'
+import { jsonBytesMax, readBody } from './body.ts'
 import { pathOf, problemOf, sendError } from './errors.ts'
 
 const headerTimeoutMs = 15_000
@@ -32,15 +32,15 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>): Fastif
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // what has arrived is answered, and its connection closed
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1024 },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
     http: { headersTimeout: headerTimeoutMs, connectionsCheckingInterval: 5_000, requireHostHeader: false }, // see below
+    frameworkErrors: sendError,
     rewriteUrl: (request) => decodableUrl(request.url ?? '/'),
     clientErrorHandler: answerBrokenRequest,
   })
   server.setErrorHandler(sendError)
   server.removeAllContentTypeParsers()
-  // The bytes as they came: each endpoint decides whether it takes a body, and signatures are made over bytes.
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes))
+  server.addContentTypeParser('*', readBody)
   // An expectation that we do not know is no reason to refuse a request.
   server.server.on('checkExpectation', (request, response) => server.routing(request, response))
   server.addHook('onRequest', (request, reply, done) => {
@@ -83,14 +83,14 @@ function saneId(given: string | string[] | undefined): string | undefined {
   return typeof given === 'string' && /^[\w.:/+=-]{1,128}$/.test(given) ? given : undefined
 }
 
-/** A path that cannot be decoded is the path of nothing: it goes the way of every unknown one. */
+/** A path that cannot be decoded, or holds a NUL, is the path of nothing: it goes the way of every unknown one. */
 function decodableUrl(url: string): string {
   try {
-    decodeURIComponent(pathOf(url))
-    return url
+    if (!decodeURIComponent(pathOf(url)).includes('\0')) return url
   } catch {
-    return url.replaceAll('%', '%25')
+    // falls through: the same as a NUL
   }
+  return url.replaceAll('%', '%25')
 }
 
 /** What the HTTP parser refuses never becomes a request; it gets the same kind of body all the same. */

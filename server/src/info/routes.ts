@@ -17,4 +17,5 @@ export function infoRoutes(api: Api, { pool, version }: App): void {
 
   const templates = { data: readTemplates().map((template) => ({ ...template, variables: [...template.variables] })) }
   api.handle('listTemplates', () => templates)
+  api.handle('listMyTemplates', () => templates)
 }

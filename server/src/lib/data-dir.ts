@@ -12,13 +12,40 @@ export class StartError extends Error {}
  */
 export async function claimDataDir(dataDir: string): Promise<void> {
   makeDataDir(dataDir)
-  const infoFile = join(dataDir, 'server.json')
-  if (!(await takeName(lockName(dataDir)))) {
+  if (!(await tryClaim(dataDir))) {
     throw new StartError(
-      `Another Botberth server is using ${dataDir}${holder(infoFile)}. Stop it first, or set DATA_DIR to another directory.`,
+      `Another Botberth server is using ${dataDir}${holder(dataDir)}. Stop it first, or set DATA_DIR to another directory.`,
     )
   }
-  writeFileSync(infoFile, JSON.stringify({ pid: process.pid, startedAt: new Date().toISOString() }))
+  writeInfo(dataDir, {})
+}
+
+interface ServerInfo {
+  readonly pid: number
+  readonly startedAt: string
+  /** Where it listens, once it does. */
+  readonly url?: string
+}
+
+/** Lets the commands of `admin.ts` and whoever looks know which server this is. */
+export function writeInfo(dataDir: string, { url }: { url?: string }): void {
+  const info: ServerInfo = { pid: process.pid, startedAt: new Date().toISOString(), ...(url !== undefined && { url }) }
+  writeFileSync(join(dataDir, infoName), JSON.stringify(info))
+}
+
+export function readInfo(dataDir: string): ServerInfo | undefined {
+  try {
+    return JSON.parse(readFileSync(join(dataDir, infoName), 'utf8')) as ServerInfo
+  } catch {
+    return undefined // a server may be between claiming the directory and writing the file
+  }
+}
+
+const infoName = 'server.json'
+
+/** The same without a word: false if a server has it. */
+export async function tryClaim(dataDir: string): Promise<boolean> {
+  return takeName(lockName(dataDir))
 }
 
 function makeDataDir(dataDir: string): void {
@@ -53,11 +80,7 @@ function takeName(name: string): Promise<boolean> {
   })
 }
 
-function holder(infoFile: string): string {
-  try {
-    const { pid, startedAt } = JSON.parse(readFileSync(infoFile, 'utf8')) as { pid: number; startedAt: string }
-    return ` (process ${pid}, started ${startedAt})`
-  } catch {
-    return '' // it may be between claiming the directory and writing the file
-  }
+function holder(dataDir: string): string {
+  const info = readInfo(dataDir)
+  return info ? ` (process ${info.pid}, started ${info.startedAt})` : ''
 }

@@ -31,7 +31,7 @@ export const role = 'botberth'
  * because a killed initdb leaves half a directory that PostgreSQL then refuses.
  */
 export async function openCluster(dataDir: string, say: (text: string) => void): Promise<Cluster> {
-  const folder = join(dataDir, `postgres-${postgresMajor}`)
+  const folder = clusterFolder(dataDir)
   const binaries = findBinaries()
   const postgres = join(binaries, 'postgres')
   const runAs = chooseRunAs(postgres, dataDir, folder)
@@ -42,6 +42,10 @@ export async function openCluster(dataDir: string, say: (text: string) => void):
   }
   writeAccessRules(folder, runAs)
   return { folder, postgres, runAs }
+}
+
+export function clusterFolder(dataDir: string): string {
+  return join(dataDir, `postgres-${postgresMajor}`)
 }
 
 const halfMade = /^postgres-\d+-new-/

@@ -49,7 +49,7 @@ class Supervisor implements EmbeddedPostgres {
   readonly #log: Log
   readonly #logFile: string
   readonly #args: readonly string[]
-  readonly #socketDir: string
+  readonly #connection: pg.ClientConfig
   #child: ChildProcess | undefined
   #pid = 0
   #stopping = false
@@ -61,11 +61,11 @@ class Supervisor implements EmbeddedPostgres {
     this.#log = log
     this.#logFile = join(makeLogDir(dataDir), 'postgres.log')
     this.#args = Object.entries({ ...settings, ...further }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    this.#socketDir = shortName(cluster.folder)
+    this.#connection = socketConnection(cluster.folder, 'postgres')
   }
 
   connection(name: string): pg.ClientConfig {
-    return { host: this.#socketDir, port: 5432, user: role, database: name }
+    return { ...this.#connection, database: name }
   }
 
   async start(): Promise<void> {
@@ -169,6 +169,11 @@ class Supervisor implements EmbeddedPostgres {
     }
     this.#child?.removeAllListeners()
   }
+}
+
+/** How to reach the PostgreSQL of a cluster, for whoever its access rules let in. */
+export function socketConnection(folder: string, database: string): pg.ClientConfig {
+  return { host: shortName(folder), port: 5432, user: role, database }
 }
 
 /** A socket's whole name has to fit into 108 bytes; a long folder is reached through an open handle of it. */

@@ -1,0 +1,79 @@
+import Type from 'typebox'
+import { endpoint } from './endpoint.ts'
+import { Me } from './me.ts'
+import { Input, Page, PageQuery, Time } from './schema.ts'
+
+const tag = 'Operator'
+
+export const OperatorUser = Type.Object({
+  ...Me.properties,
+  suspended: Type.Boolean(),
+  createdAt: Time('First sign-in.'),
+})
+
+export const operator = {
+  getHost: endpoint({
+    api: 'hosting',
+    method: 'GET',
+    path: '/operator/host',
+    access: 'operator',
+    tag,
+    summary: 'The machine and the version that runs on it',
+    answers: {
+      200: Type.Object({
+        version: Type.String(),
+        node: Type.String(),
+        publicUrl: Type.String(),
+        addresses: Type.Array(Type.String({ description: 'IP addresses of this machine.' })),
+        disk: Type.Object({ totalBytes: Type.Integer(), freeBytes: Type.Integer() }),
+        signups: Type.String(),
+        isLocal: Type.Boolean({ description: 'Whether only this machine can reach the server.' }),
+      }),
+    },
+  }),
+  listUsers: endpoint({
+    api: 'hosting',
+    method: 'GET',
+    path: '/operator/users',
+    access: 'operator',
+    tag,
+    summary: 'Everybody who has an account, newest first',
+    query: PageQuery,
+    answers: { 200: Page(OperatorUser) },
+  }),
+  updateUser: endpoint({
+    api: 'hosting',
+    method: 'PATCH',
+    path: '/operator/users/{id}',
+    access: 'operator',
+    tag,
+    summary: 'Suspend somebody, or change their limits',
+    params: Type.Object({ id: Type.String() }),
+    body: Input({
+      suspended: Type.Optional(Type.Boolean()),
+      limits: Type.Optional(
+        Input({
+          bots: Type.Optional(
+            Type.Unsafe<number | null>({
+              type: ['integer', 'null'],
+              minimum: 0,
+              maximum: 1_000_000,
+              description: 'null: the default of this server.',
+            }),
+          ),
+        }),
+      ),
+    }),
+    answers: { 200: OperatorUser },
+    errors: ['invalid_state'],
+  }),
+  createInvite: endpoint({
+    api: 'hosting',
+    method: 'POST',
+    path: '/operator/invites',
+    access: 'operator',
+    tag,
+    summary: 'Make a link with which one person can sign up, within 7 days',
+    answers: { 200: Type.Object({ url: Type.String(), expiresAt: Time('Until when it works.') }) },
+  }),
+}

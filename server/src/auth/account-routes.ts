@@ -1,0 +1,146 @@
+import { statfsSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import type { AuditKind } from '@botberth/contract/me.ts'
+import type { App } from '../context.ts'
+import { tx } from '../db/tx.ts'
+import type { Api } from '../http/endpoint.ts'
+import { readPage } from '../http/paging.ts'
+import { AppError } from '../lib/app-error.ts'
+import { randomToken, sha256 } from '../lib/secret.ts'
+import type { Credentials } from './credentials.ts'
+import { apiKeyJson, apiKeysMax } from './keys.ts'
+import {
+  deleteUser,
+  findUser,
+  insertAuditEvent,
+  insertOneTimeCode,
+  listApiKeys,
+  listAuditEvents,
+  listSessions,
+  listUsers,
+  type UserRow,
+  updateUser,
+} from './queries.ts'
+import { clearSessionCookie } from './sessions.ts'
+
+const inviteMs = 7 * 24 * 60 * 60_000
+const exportedEventsMax = 10_000
+
+/** One's own account. */
+export function meRoutes(api: Api, app: App, credentials: Credentials): void {
+  const getUser = async (id: string): Promise<UserRow> => {
+    const user = await findUser(app.pool.db, id)
+    if (!user) throw new AppError('not_found') // deleted a moment ago
+    return user
+  }
+
+  api.handle('getMe', async ({ caller }) => meJson(app, await getUser(caller.userId)))
+
+  api.handle('listAuditEvents', ({ caller, query, db }) =>
+    readPage(query, async (range) => {
+      const { rows, total } = await listAuditEvents(db, caller.userId, range)
+      return { rows: rows.map(auditJson), total }
+    }),
+  )
+
+  api.handle('exportMe', async ({ caller, db }) => {
+    const [user, keys, sessions, audit] = await Promise.all([
+      getUser(caller.userId),
+      listApiKeys(db, caller.userId),
+      listSessions(db, caller.userId, app.clock.now()),
+      listAuditEvents(db, caller.userId, { limit: exportedEventsMax, offset: 0 }),
+    ])
+    return {
+      exportedAt: app.clock.now().toISOString(),
+      me: meJson(app, user),
+      apiKeys: keys.map(apiKeyJson),
+      sessions: sessions.map(({ id, created_at, expires_at }) => ({
+        id,
+        createdAt: created_at.toISOString(),
+        expiresAt: expires_at.toISOString(),
+      })),
+      audit: audit.rows.map(auditJson),
+    }
+  })
+
+  api.handle('deleteMe', async ({ caller, db, reply }) => {
+    if (!(await deleteUser(db, caller.userId)))
+      throw new AppError('invalid_state', { detail: 'The owner’s account cannot be deleted.' })
+    await credentials.changed()
+    clearSessionCookie(app, reply)
+    return { id: caller.userId, deleted: true as const }
+  })
+}
+
+/** For the owner of the server. */
+export function operatorRoutes(api: Api, app: App, credentials: Credentials): void {
+  api.handle('getHost', () => {
+    const { blocks, bavail, bsize } = statfsSync(app.config.dataDir)
+    return {
+      version: app.version,
+      node: process.versions.node,
+      publicUrl: app.publicUrl(),
+      addresses: Object.values(networkInterfaces()).flatMap(
+        (addresses) => addresses?.map(({ address }) => address) ?? [],
+      ),
+      disk: { totalBytes: blocks * bsize, freeBytes: bavail * bsize },
+      signups: app.config.signups,
+      isLocal: app.config.isLocal,
+    }
+  })
+
+  api.handle('listUsers', ({ query, db }) =>
+    readPage(query, async (range) => {
+      const { rows, total } = await listUsers(db, range)
+      return { rows: rows.map((user) => operatorUserJson(app, user)), total }
+    }),
+  )
+
+  api.handle('updateUser', async ({ params, body, caller, db }) => {
+    const now = app.clock.now()
+    const user = await tx(db, async (db) => {
+      const known = await findUser(db, params.id)
+      if (!known) throw new AppError('not_found')
+      if (known.id === caller.userId && body.suspended)
+        throw new AppError('invalid_state', { detail: 'The owner cannot be suspended.' })
+      const isChange = body.suspended !== undefined && body.suspended !== (known.suspended_at !== null)
+      if (isChange)
+        await insertAuditEvent(db, { userId: known.id, kind: body.suspended ? 'suspended' : 'unsuspended' }, now)
+      const changes = {
+        ...(isChange && { suspended_at: body.suspended ? now : null }),
+        ...(body.limits?.bots !== undefined && { bots_max: body.limits.bots }),
+      }
+      return (await updateUser(db, known.id, changes, now)) ?? known
+    })
+    await credentials.changed()
+    return operatorUserJson(app, user)
+  })
+
+  api.handle('createInvite', async ({ db }) => {
+    const code = randomToken()
+    const expiresAt = new Date(app.clock.now().getTime() + inviteMs)
+    await insertOneTimeCode(db, { kind: 'invite', hash: sha256(code), data: {}, expiresAt })
+    return { url: `${app.publicUrl()}/api/v1/auth/chat/login?invite=${code}`, expiresAt: expiresAt.toISOString() }
+  })
+}
+
+function meJson({ config }: App, { id, name, avatar_url, chat_user_id, role, bots_max }: UserRow) {
+  const limits = { bots: bots_max ?? (role === 'owner' ? null : config.botsPerUser), apiKeys: apiKeysMax }
+  return { id, name, avatarUrl: avatar_url, chatUserId: chat_user_id, role, limits }
+}
+
+function operatorUserJson(app: App, user: UserRow) {
+  return { ...meJson(app, user), suspended: user.suspended_at !== null, createdAt: user.created_at.toISOString() }
+}
+
+interface AuditRow {
+  readonly id: string
+  readonly kind: string
+  readonly details: Record<string, string>
+  readonly ip: string | null
+  readonly created_at: Date
+}
+
+function auditJson({ id, kind, details, ip, created_at }: AuditRow) {
+  return { id, kind: kind as AuditKind, details, ip, createdAt: created_at.toISOString() }
+}

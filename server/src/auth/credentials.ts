@@ -1,0 +1,164 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { App } from '../context.ts'
+import { DatabaseAway } from '../db/pool.ts'
+import type { Caller } from '../http/caller.ts'
+import { AppError } from '../lib/app-error.ts'
+import { sha256 } from '../lib/secret.ts'
+import { looksLikeKey } from './keys.ts'
+import type { Tokens } from './tokens.ts'
+
+interface Known extends Caller {
+  readonly isSuspended: boolean
+  /** When the credential itself ends. */
+  readonly expiresAt: number
+  /** Until when we believe it without asking. */
+  readonly freshUntil: number
+  lastUsedAt: number
+}
+
+// A backstop only: revocations are pushed.
+const freshMs = 5_000
+const knownMax = 10_000
+const lastUsedEveryMs = 60_000
+const channel = 'botberth_credentials'
+
+/**
+ * Finds out who sends a request. A credential costs one indexed look-up, then none for seconds; whatever ends one is
+ * told to all servers at once through the database.
+ */
+export class Credentials {
+  readonly #app: App
+  readonly #tokens: Tokens
+  readonly #known = new Map<string, Known>()
+  /** Moves with each revocation: what was read before one is not remembered after it. */
+  #generation = 0
+
+  constructor(app: App, tokens: Tokens) {
+    this.#app = app
+    this.#tokens = tokens
+  }
+
+  /** Has to be called once, before requests come. */
+  listen(): Promise<void> {
+    return this.#app.pool.listen(channel, () => this.#forgetAll())
+  }
+
+  /** After a key, a session or a user was changed, in a transaction that has been committed. */
+  async changed(): Promise<void> {
+    this.#forgetAll()
+    try {
+      await this.#app.pool.query(`select pg_notify('${channel}', '')`)
+    } catch (error) {
+      // Away just now: the others lose their connections too, and forget everything when theirs come back.
+      if (!(error instanceof DatabaseAway)) throw error
+    }
+  }
+
+  #forgetAll(): void {
+    this.#generation++
+    this.#known.clear()
+  }
+
+  /** By API key or JWT. One valid credential suffices; if both are valid, the key says who it is. */
+  async find(headers: IncomingHttpHeaders): Promise<Caller | undefined> {
+    const key = headers['x-api-key']
+    const byKey =
+      typeof key === 'string' && looksLikeKey(key) ? await this.#findCached(key, () => this.#findByKey(key)) : undefined
+    if (byKey) return this.#admit(byKey)
+    const token = bearerToken(headers.authorization)
+    const byToken = token && (await this.#findCached(token, () => this.#findByToken(token)))
+    return byToken ? this.#admit(byToken) : undefined
+  }
+
+  /** By the session's cookie. */
+  async findByCookie(cookie: string | undefined): Promise<Caller | undefined> {
+    const known = cookie && (await this.#findCached(`cookie:${cookie}`, () => this.#findByCookie(cookie)))
+    return known ? this.#admit(known) : undefined
+  }
+
+  #admit(known: Known): Caller {
+    if (known.isSuspended) throw new AppError('account_suspended')
+    if (known.sessionId === undefined) this.#noteUse(known)
+    return known
+  }
+
+  async #findCached(secret: string, find: () => Promise<Known | undefined>): Promise<Known | undefined> {
+    const hash = sha256(secret).toString('base64')
+    const now = this.#app.clock.now().getTime()
+    const remembered = this.#known.get(hash)
+    if (remembered && remembered.freshUntil > now && remembered.expiresAt > now) return remembered
+    const generation = this.#generation
+    const found = await find()
+    if (found && generation === this.#generation) {
+      if (this.#known.size >= knownMax) this.#known.clear()
+      this.#known.set(hash, found)
+    }
+    return found
+  }
+
+  async #findByKey(key: string): Promise<Known | undefined> {
+    const [row] = await this.#app.pool.query<UserOfCredential & { last_used_at: Date | null }>(
+      `select k.id, k.last_used_at, k.user_id, u.role, u.suspended_at
+       from api_keys k join users u on u.id = k.user_id where k.hash = $1`,
+      [sha256(key)],
+    )
+    return row && { ...this.#describe(row), expiresAt: Infinity, lastUsedAt: row.last_used_at?.getTime() ?? 0 }
+  }
+
+  async #findByToken(token: string): Promise<Known | undefined> {
+    const claims = await this.#tokens.read(token)
+    if (!claims) return undefined
+    const row = await this.#findSession('s.id = $1', claims.sessionId)
+    if (!row || row.user_id !== claims.userId) return undefined
+    return { ...this.#describe(row), sessionId: row.id, expiresAt: claims.expiresAt.getTime(), lastUsedAt: 0 }
+  }
+
+  async #findByCookie(cookie: string): Promise<Known | undefined> {
+    const row = await this.#findSession('s.cookie_hash = $1', sha256(cookie))
+    return row && { ...this.#describe(row), sessionId: row.id, expiresAt: row.expires_at.getTime(), lastUsedAt: 0 }
+  }
+
+  async #findSession(
+    condition: string,
+    value: unknown,
+  ): Promise<(UserOfCredential & { expires_at: Date }) | undefined> {
+    const [row] = await this.#app.pool.query<UserOfCredential & { expires_at: Date }>(
+      `select s.id, s.user_id, s.expires_at, u.role, u.suspended_at
+       from sessions s join users u on u.id = s.user_id where ${condition}`,
+      [value],
+    )
+    return row && row.expires_at > this.#app.clock.now() ? row : undefined
+  }
+
+  #describe({ id, user_id, role, suspended_at }: UserOfCredential) {
+    const freshUntil = this.#app.clock.now().getTime() + freshMs
+    return { userId: user_id, role, credential: id, isSuspended: suspended_at !== null, freshUntil }
+  }
+
+  /** At most once a minute, and never in the way of the request. */
+  #noteUse(known: Known): void {
+    const now = this.#app.clock.now()
+    if (now.getTime() - known.lastUsedAt < lastUsedEveryMs) return
+    known.lastUsedAt = now.getTime()
+    const before = new Date(now.getTime() - lastUsedEveryMs)
+    this.#app.pool
+      .query('update api_keys set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at <= $3)', [
+        known.credential,
+        now,
+        before,
+      ])
+      .catch((error: unknown) => this.#app.log.warn({ err: error }, 'the last use of a key could not be noted'))
+  }
+}
+
+interface UserOfCredential {
+  readonly id: string
+  readonly user_id: string
+  readonly role: 'owner' | 'user'
+  readonly suspended_at: Date | null
+}
+
+function bearerToken(header: string | undefined): string | undefined {
+  const token = /^bearer +([\w-]+\.[\w-]+\.[\w-]*)$/i.exec(header?.trim() ?? '')?.[1]
+  return token !== undefined && token.length <= 4096 ? token : undefined
+}

@@ -1,0 +1,99 @@
+import type { Endpoint } from '@botberth/contract/endpoint.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../context.ts'
+import type { Caller } from '../http/caller.ts'
+import { readCookie } from '../http/cookies.ts'
+import { isLocalRequest } from '../http/local.ts'
+import { RateLimit } from '../http/rate-limit.ts'
+import { clientNet } from '../lib/address.ts'
+import { AppError } from '../lib/app-error.ts'
+import type { Credentials } from './credentials.ts'
+import { originOf, sessionCookie } from './sessions.ts'
+
+const minuteMs = 60_000
+const publicWindowMs = 15 * minuteMs
+// Nobody signs in more often by hand; what this bounds is rows that anybody can make.
+const openLimit = 60
+const apiLimitDefault = 6000
+
+/** Decides who gets in, and how often. */
+export class Gatekeeper {
+  readonly #app: App
+  readonly #credentials: Credentials
+  readonly #public: RateLimit
+  readonly #open: RateLimit
+  readonly #api: RateLimit
+
+  constructor(app: App, credentials: Credentials, server: FastifyInstance) {
+    const { config, pool, clock } = app
+    this.#app = app
+    this.#credentials = credentials
+    this.#public = new RateLimit({
+      name: 'public',
+      limit: config.publicRateLimit,
+      windowMs: publicWindowMs,
+      pool,
+      clock,
+    })
+    this.#open = new RateLimit({ name: 'login', limit: openLimit, windowMs: minuteMs, pool, clock })
+    this.#api = new RateLimit({
+      name: 'api',
+      limit: config.apiRateLimit ?? apiLimitDefault,
+      windowMs: minuteMs,
+      pool,
+      clock,
+    })
+    server.addHook('onClose', () => {
+      for (const limit of [this.#public, this.#open, this.#api]) limit.close()
+    })
+  }
+
+  async admit(
+    { access }: Pick<Endpoint, 'access'>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Caller | undefined> {
+    switch (access) {
+      case 'public':
+        await this.#public.spend(() => clientNet(request.ip), reply)
+        return undefined
+      case 'open':
+        if (!isLocalRequest(this.#app.config, request.raw)) await this.#open.spend(() => clientNet(request.ip), reply)
+        return undefined
+      case 'session':
+        return this.#limited(await this.#session(request), request, reply)
+      case 'caller':
+      case 'operator': {
+        const caller = await this.#limited(await this.#credentials.find(request.headers), request, reply)
+        if (access === 'operator' && caller.role !== 'owner') throw new AppError('forbidden')
+        return caller
+      }
+    }
+  }
+
+  async #limited(caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+    if (!caller) throw new AppError('unauthenticated', { headers: { 'www-authenticate': 'Bearer realm="botberth"' } })
+    const { config } = this.#app
+    const isFree = config.apiRateLimit === undefined && isLocalRequest(config, request.raw)
+    if (!isFree) await this.#api.spend(() => caller.credential, reply)
+    return caller
+  }
+
+  /** By cookie, for pages of our own origin only, or by the session's JWT. */
+  async #session(request: FastifyRequest): Promise<Caller | undefined> {
+    const byCookie = await this.#credentials.findByCookie(readCookie(request, sessionCookie(this.#app)))
+    if (byCookie) {
+      this.#checkOrigin(request)
+      return byCookie
+    }
+    const caller = await this.#credentials.find({ ...request.headers, 'x-api-key': undefined })
+    return caller?.sessionId === undefined ? undefined : caller
+  }
+
+  /** Browsers say where a request comes from; another site must not act with our visitor's cookie. */
+  #checkOrigin(request: FastifyRequest): void {
+    const { origin, 'sec-fetch-site': site } = request.headers
+    const isForeign = origin !== undefined && origin !== originOf(this.#app, request)
+    if (isForeign || (site !== undefined && site !== 'same-origin' && site !== 'none')) throw new AppError('forbidden')
+  }
+}

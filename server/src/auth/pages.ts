@@ -1,0 +1,117 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { App } from '../context.ts'
+import { tx } from '../db/tx.ts'
+import { readCookie } from '../http/cookies.ts'
+import { type Html, html } from '../http/html.ts'
+import { sendPage } from '../http/page.ts'
+import { AppError } from '../lib/app-error.ts'
+import type { Credentials } from './credentials.ts'
+import { readUserCode } from './device-routes.ts'
+import type { Gatekeeper } from './gate.ts'
+import { decidePairing, deleteSessions, findPairing, findUser, insertAuditEvent } from './queries.ts'
+import { clearSessionCookie, sessionCookie } from './sessions.ts'
+
+interface Parts {
+  readonly app: App
+  readonly credentials: Credentials
+  readonly gatekeeper: Gatekeeper
+}
+
+/** The pages that work without the dashboard: approving a device, signing out. */
+export function authPages(
+  server: FastifyInstance,
+  { app, credentials, gatekeeper }: Parts,
+): { nameOf(request: FastifyRequest): Promise<string | undefined> } {
+  const { db } = app.pool
+  const visitor = (request: FastifyRequest) => credentials.findByCookie(readCookie(request, sessionCookie(app)))
+
+  server.get('/device', async (request, reply) => {
+    const typed = (request.query as { code?: unknown }).code
+    const caller = await visitor(request)
+    if (!caller)
+      return reply.redirect(`/api/v1/auth/chat/login?${new URLSearchParams({ returnTo: request.url }).toString()}`, 302)
+    const pairing = typeof typed === 'string' ? await findPairing(db, readUserCode(typed), app.clock.now()) : undefined
+    return sendPage(
+      reply,
+      'Pair a command line · Botberth',
+      pairing ? pairingPage(pairing) : codePage(typed !== undefined),
+    )
+  })
+
+  server.post('/device', async (request, reply) => {
+    const caller = await gatekeeper.admit({ access: 'session' }, request, reply)
+    const form = new URLSearchParams((request.body as Buffer | undefined)?.toString('utf8'))
+    const approve = form.get('decision') === 'approve'
+    const now = app.clock.now()
+    await tx(db, async (db) => {
+      const pairing = await findPairing(db, readUserCode(form.get('code') ?? ''), now)
+      const userId = caller?.userId ?? ''
+      const decided =
+        pairing && (await decidePairing(db, pairing.id, { status: approve ? 'approved' : 'denied', userId }))
+      if (!decided) throw new AppError('not_found')
+      const details = { clientName: decided.client_name }
+      await insertAuditEvent(
+        db,
+        { userId, kind: approve ? 'device_approved' : 'device_denied', details, ip: request.ip },
+        now,
+      )
+    })
+    return sendPage(reply, 'Pair a command line · Botberth', donePage(approve))
+  })
+
+  server.post('/sign-out', async (request, reply) => {
+    const caller = await gatekeeper.admit({ access: 'session' }, request, reply)
+    const { userId = '', sessionId = '' } = caller ?? {}
+    await tx(db, async (db) => {
+      await insertAuditEvent(db, { userId, kind: 'logout', ip: request.ip }, app.clock.now())
+      await deleteSessions(db, { userId, sessionId })
+    })
+    await credentials.changed()
+    clearSessionCookie(app, reply)
+    return reply.redirect('/', 303)
+  })
+
+  return {
+    async nameOf(request) {
+      if (!app.pool.isUp) return undefined
+      const caller = await visitor(request)
+      return caller && (await findUser(db, caller.userId))?.name
+    },
+  }
+}
+
+function codePage(isUnknown: boolean): Html {
+  return html`<h1>Pair a command line</h1>
+${isUnknown && html`<p class="notice">There is no pairing with this code, or it is older than ten minutes.</p>`}
+<form method="get" action="/device">
+<label for="code">The code that the command line shows</label>
+<input id="code" name="code" required autocomplete="off" autocapitalize="characters" maxlength="9">
+<button>Go on</button>
+</form>`
+}
+
+function pairingPage({
+  user_code,
+  client_name,
+  status,
+}: {
+  user_code: string
+  client_name: string
+  status: string
+}): Html {
+  if (status !== 'pending') return html`<h1>Pair a command line</h1><p>This pairing was ${status}.</p>`
+  return html`<h1>Pair a command line</h1>
+<p><strong>${client_name}</strong> asks for an API key that can do everything you can do.</p>
+<p>It shows the code <code>${user_code}</code>. Approve only if that is what you see there.</p>
+<form method="post" action="/device">
+<input type="hidden" name="code" value="${user_code}">
+<button name="decision" value="approve">Approve</button>
+<button name="decision" value="deny">Deny</button>
+</form>`
+}
+
+function donePage(isApproved: boolean): Html {
+  return isApproved
+    ? html`<h1>Paired</h1><p>Go back to the command line. The key is listed under your API keys, where you can revoke it.</p>`
+    : html`<h1>Denied</h1><p>The command line gets nothing.</p>`
+}

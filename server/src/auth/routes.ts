@@ -1,0 +1,172 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ChatPlatform } from '../chat/client.ts'
+import type { App } from '../context.ts'
+import { tx } from '../db/tx.ts'
+import { readCookie } from '../http/cookies.ts'
+import type { Api } from '../http/endpoint.ts'
+import { AppError } from '../lib/app-error.ts'
+import type { Credentials } from './credentials.ts'
+import { apiKeyJson, createApiKey } from './keys.ts'
+import { beginLogin, finishLogin, openSession } from './login.ts'
+import { useOwnerLink } from './owner.ts'
+import { deleteApiKey, deleteSessions, extendSession, insertAuditEvent, listApiKeys } from './queries.ts'
+import {
+  clearSessionCookie,
+  loginCookie,
+  originOf,
+  sessionCookie,
+  setLoginCookie,
+  setSessionCookie,
+} from './sessions.ts'
+import { sessionMs, type Tokens } from './tokens.ts'
+
+interface Parts {
+  readonly app: App
+  readonly credentials: Credentials
+  readonly tokens: Tokens
+  /** Undefined: there is nobody to sign in with. */
+  readonly platformFor: (request: FastifyRequest) => ChatPlatform | undefined
+}
+
+/** API keys and signing in. */
+export function authRoutes(api: Api, server: FastifyInstance, parts: Parts): void {
+  keyRoutes(api, parts)
+  loginRoutes(api, parts)
+  sessionRoutes(api, parts)
+  ownerLinkRoute(server, parts)
+}
+
+function keyRoutes(api: Api, { app, credentials }: Parts): void {
+  api.handle('createApiKey', async ({ body, caller, db, request }) => {
+    const wanted = { userId: caller.userId, name: body.name.trim(), prefix: app.config.keyPrefix, ip: request.ip }
+    const { row, key } = await createApiKey(db, wanted, app.clock.now())
+    return { ...apiKeyJson(row), key }
+  })
+
+  api.handle('listApiKeys', async ({ caller, db }) => ({
+    data: (await listApiKeys(db, caller.userId)).map(apiKeyJson),
+  }))
+
+  api.handle('revokeApiKey', async ({ caller, params, db, request }) => {
+    await tx(db, async (db) => {
+      const gone = await deleteApiKey(db, caller.userId, params.id)
+      if (!gone) throw new AppError('not_found')
+      const details = { keyId: params.id, name: gone.name }
+      await insertAuditEvent(
+        db,
+        { userId: caller.userId, kind: 'key_revoked', details, ip: request.ip },
+        app.clock.now(),
+      )
+    })
+    await credentials.changed()
+    return { id: params.id, deleted: true as const }
+  })
+}
+
+function loginRoutes(api: Api, { app, platformFor }: Parts): void {
+  api.handle('loginWithChat', async ({ query, request, reply }) => {
+    const { returnTo, invite, login_hint: hint, prompt } = query
+    const hints = { ...(hint !== undefined && { login_hint: hint }), ...(prompt !== undefined && { prompt }) }
+    return redirectToPlatform(
+      { app, platformFor, request, reply },
+      { returnTo: safePath(returnTo), hints, ...(invite && { invite }) },
+    )
+  })
+
+  api.handle('finishChatLogin', async ({ query, request, reply }) => {
+    const platform = platformFor(request)
+    if (!platform) throw new AppError('login_not_configured')
+    // The state has to come back in the browser that it was given to: anybody can send somebody else a link.
+    const own = readCookie(request, loginCookie(app))
+    setLoginCookie(app, reply, '')
+    if (query.state === undefined || own === undefined || !sameText(query.state, own)) {
+      throw new AppError('invalid_state', {
+        detail: 'This log-in was begun in another browser, or long ago. Start again.',
+      })
+    }
+    const { cookie, returnTo } = await finishLogin(app, {
+      platform,
+      code: query.code,
+      state: query.state,
+      ip: request.ip,
+    })
+    setSessionCookie(app, reply, cookie)
+    return reply.redirect(returnTo, 302)
+  })
+}
+
+interface Redirect {
+  readonly app: App
+  readonly platformFor: Parts['platformFor']
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+}
+
+async function redirectToPlatform(
+  { app, platformFor, request, reply }: Redirect,
+  options: { returnTo: string; hints: Record<string, string>; invite?: string; asOwner?: boolean },
+): Promise<FastifyReply> {
+  const platform = platformFor(request)
+  if (!platform) throw new AppError('login_not_configured')
+  const redirectUri = `${originOf(app, request)}/api/v1/auth/chat/callback`
+  const { url, state } = await beginLogin(app, { platform, redirectUri, ...options })
+  setLoginCookie(app, reply, state)
+  return reply.redirect(url, 302)
+}
+
+function sessionRoutes(api: Api, { app, credentials, tokens }: Parts): void {
+  api.handle('createAccessToken', async ({ caller, db, request, reply }) => {
+    const { userId, sessionId = '' } = caller
+    // Whole seconds, as the token has them: the session must not end before it.
+    const expiresAt = new Date(Math.floor((app.clock.now().getTime() + sessionMs) / 1000) * 1000)
+    await extendSession(db, sessionId, expiresAt)
+    const cookie = readCookie(request, sessionCookie(app))
+    if (cookie !== undefined) setSessionCookie(app, reply, cookie)
+    return { accessToken: await tokens.sign({ userId, sessionId, expiresAt }), expiresAt: expiresAt.toISOString() }
+  })
+
+  api.handle('logout', async ({ body, caller, db, request, reply }) => {
+    const { userId, sessionId = '' } = caller
+    const signedOut = await tx(db, async (db) => {
+      const kind = body.everywhere ? 'logout_everywhere' : 'logout'
+      await insertAuditEvent(db, { userId, kind, ip: request.ip }, app.clock.now())
+      return deleteSessions(db, body.everywhere ? { userId } : { userId, sessionId })
+    })
+    await credentials.changed()
+    clearSessionCookie(app, reply)
+    return { signedOut }
+  })
+}
+
+/** The link that the first start prints. Not for HEAD: looking at a link must not use it up. */
+function ownerLinkRoute(server: FastifyInstance, { app, platformFor }: Parts): void {
+  server.get<{ Querystring: { code?: unknown } }>('/auth/owner', { exposeHeadRoute: false }, async (request, reply) => {
+    const { code } = request.query
+    const owner = typeof code === 'string' ? await useOwnerLink(app.pool.db, code, app.clock.now()) : undefined
+    if (!owner)
+      throw new AppError('invalid_state', {
+        detail:
+          'This link was used before, or is older than ten minutes. `npm run --silent owner-link` makes a new one.',
+      })
+    if (app.config.chat && owner.chat_user_id === null) {
+      return redirectToPlatform({ app, platformFor, request, reply }, { returnTo: '/', hints: {}, asOwner: true })
+    }
+    const cookie = await tx(app.pool.db, (db) =>
+      openSession(db, { user: owner, via: 'link', ip: request.ip }, app.clock.now()),
+    )
+    setSessionCookie(app, reply, cookie)
+    return reply.redirect('/', 302)
+  })
+}
+
+/** A path of this server, whatever somebody wrote into a link: never another site. */
+function safePath(path: string | undefined): string {
+  if (path === undefined || !/^\/(?![/\\])[!-~]*$/.test(path) || path.includes('\\')) return '/'
+  const url = new URL(path, 'http://here.invalid')
+  return url.origin === 'http://here.invalid' ? url.pathname + url.search + url.hash : '/'
+}
+
+function sameText(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+}

@@ -1,0 +1,34 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../context.ts'
+import { setCookie } from '../http/cookies.ts'
+import { isLocalRequest } from '../http/local.ts'
+import { sessionMs } from './tokens.ts'
+
+/** The address under which this browser sees us. Only on this machine itself may it say so by its Host. */
+export function originOf({ config, publicUrl }: App, request: FastifyRequest): string {
+  return isLocalRequest(config, request.raw) ? `http://${request.headers.host}` : publicUrl()
+}
+
+const isSecure = ({ publicUrl }: App) => publicUrl().startsWith('https:')
+
+/** Over TLS the name itself makes browsers refuse the cookie from any other host or path. */
+export function sessionCookie(app: App): string {
+  return isSecure(app) ? '__Host-botberth_session' : 'botberth_session'
+}
+
+export function loginCookie(app: App): string {
+  return isSecure(app) ? '__Host-botberth_login' : 'botberth_login'
+}
+
+export function setSessionCookie(app: App, reply: FastifyReply, value: string): void {
+  setCookie(reply, sessionCookie(app), value, { maxAgeMs: sessionMs, isSecure: isSecure(app) })
+}
+
+export function clearSessionCookie(app: App, reply: FastifyReply): void {
+  setCookie(reply, sessionCookie(app), '', { maxAgeMs: 0, isSecure: isSecure(app) })
+}
+
+/** Ties a log-in to the browser that began it. Empty: ends it. */
+export function setLoginCookie(app: App, reply: FastifyReply, state: string): void {
+  setCookie(reply, loginCookie(app), state, { maxAgeMs: state ? 10 * 60_000 : 0, isSecure: isSecure(app) })
+}

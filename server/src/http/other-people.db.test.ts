@@ -1,0 +1,63 @@
+// Two people, every route, every kind of id: a matrix that grows with the contract. An endpoint with a parameter has
+// to say here what a record of somebody is, or why it has none.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type EndpointName, endpointList } from '@botberth/contract/endpoints.ts'
+import { startTestServer } from '../../test/api.ts'
+import { makeOwner, type Person, signIn } from '../../test/people.ts'
+import { apiBases } from './endpoint.ts'
+
+const server = await startTestServer()
+await makeOwner(server)
+const [ann, bob] = [await signIn(server, 'ann'), await signIn(server, 'bob')]
+
+interface Case {
+  /** Makes a record of that person and gives its id. */
+  readonly make: (person: Person) => Promise<string>
+  readonly body?: unknown
+}
+
+const apiKeyOf = async (person: Person) => {
+  const [row] = await server.pool.query<{ id: string }>('select id from api_keys where user_id = $1', [person.id])
+  return row?.id ?? ''
+}
+
+const cases: Partial<Record<EndpointName, Case | string>> = {
+  revokeApiKey: { make: apiKeyOf },
+  getDevicePairing: 'belongs to nobody until somebody who knows the code decides',
+  decideDevicePairing: 'belongs to nobody until somebody who knows the code decides',
+  updateUser: 'the owner’s alone: 403 for all others, whatever the id',
+}
+
+for (const [name, endpoint] of endpointList) {
+  if (!endpoint.params) continue
+  const known = cases[name]
+
+  test(`${name}: somebody else’s record answers like one that does not exist`, async () => {
+    assert(known !== undefined, 'add a case for this endpoint')
+    if (typeof known === 'string') return
+    const ask = async (id: string) => {
+      const path = apiBases[endpoint.api] + endpoint.path.replace(/\{\w+\}/, id)
+      const headers = { 'x-api-key': bob.key, 'x-request-id': 'same', 'content-type': 'application/json' }
+      const answer = await fetch(server.url + path, {
+        method: endpoint.method,
+        headers,
+        ...(known.body !== undefined && { body: JSON.stringify(known.body) }),
+      })
+      const text = await answer.text()
+      return { status: answer.status, text: text.replaceAll(id, 'ID') }
+    }
+    const id = await known.make(ann)
+    assert(id)
+    const foreign = await ask(id)
+    assert.equal(foreign.status, 404)
+    const unknown = id.slice(0, -4) + (id.endsWith('zzzz') ? 'yyyy' : 'zzzz')
+    assert.deepEqual(foreign, await ask(unknown))
+    assert.deepEqual(foreign, await ask('malformed'))
+  })
+}
+
+test('the matrix names no endpoint that has gone', () => {
+  const names = new Set<string>(endpointList.filter(([, { params }]) => params).map(([name]) => name))
+  for (const name of Object.keys(cases)) assert(names.has(name), name)
+})

@@ -1,6 +1,7 @@
 // kill -9 of the server, of PostgreSQL and of both, under writing load: every acknowledged row is there afterwards.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,6 +14,7 @@ import {
   makeScratch,
   postmasterPid,
   type Running,
+  root,
   startServer,
   stopServer,
   waitFor,
@@ -89,6 +91,55 @@ test('while PostgreSQL is away requests get 503, and nothing needs a restart', a
   await stopServer(running)
 })
 
+test('a PostgreSQL that hangs costs 503, not patience, and does not keep the server from stopping', async () => {
+  const dataDir = join(makeScratch('hang'), 'data')
+  const running = await startServer({ dataDir, env: { PUBLIC_RATE_LIMIT: '0' } })
+  const key = /svc_live_\w{43}/.exec(running.output())?.[0] ?? ''
+  const me = () => fetch(`${running.url}/api/v1/me`, { headers: { 'x-api-key': key } }).then(({ status }) => status)
+  assert.equal(await me(), 200)
+  const pids = [postmasterPid(dataDir), ...childrenOf(postmasterPid(dataDir))]
+  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  const startedAt = Date.now()
+  assert.equal(await me(), 503)
+  assert(Date.now() - startedAt < 12_000, `took ${Date.now() - startedAt} ms`)
+  for (const pid of pids) process.kill(pid, 'SIGCONT')
+  await waitFor('a 200', async () => (await me()) === 200)
+  for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGSTOP')
+  running.child.kill('SIGTERM')
+  const stopped = await Promise.race([running.exited, sleep(45_000, 'still there', { ref: false })])
+  assert.equal(stopped, 0)
+})
+
+test('clients that use up all file descriptors do not make us lose PostgreSQL', async () => {
+  const dataDir = join(makeScratch('files'), 'data')
+  const command = [
+    'sh',
+    '-c',
+    'ulimit -n 128; exec "$@"',
+    'sh',
+    process.execPath,
+    join(root, 'server/src/main.ts'),
+  ] as const
+  const running = await startServer({ dataDir, command, env: { PUBLIC_RATE_LIMIT: '0' } })
+  const pid = postmasterPid(dataDir)
+  const port = Number(new URL(running.url).port)
+  const sockets = Array.from({ length: 300 }, () => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {}) // refused ones are the point
+    socket.write('GET /api/v1/health HTTP/1.1\r\nHost: x\r\n')
+    return socket
+  })
+  await sleep(3_000) // longer than the supervisor takes to look
+  for (const socket of sockets) socket.destroy()
+  await waitFor(
+    'an answer',
+    async () => (await fetch(`${running.url}/api/v1/health`).catch(() => undefined))?.status === 200,
+  )
+  assert.equal(postmasterPid(dataDir), pid, 'the same PostgreSQL')
+  assert.doesNotMatch(running.output(), /PostgreSQL is gone/)
+  assert.equal(await stopServer(running), 0)
+})
+
 test('a first start that is killed at any moment is made good by the next', async () => {
   const dataDir = join(makeScratch('first'), 'data')
   for (let cycle = 0; cycle < cycles; cycle++) {
@@ -117,6 +168,10 @@ test('a lock file that names a stranger does not keep PostgreSQL from starting',
 async function hasNewPostmaster(dataDir: string, old: number): Promise<boolean> {
   if (!existsSync(join(dataDir, 'postgres-18', 'postmaster.pid')) || postmasterPid(dataDir) === old) return false
   return withClient(dataDir, () => Promise.resolve(true)).catch(() => false)
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 }
 
 function startLoad(dataDir: string, acknowledged: Set<string>): { stop(): Promise<void> } {

@@ -2,7 +2,10 @@
 // ordinary user; as root below a 0700 folder.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -84,6 +87,69 @@ test('a second server on the same data directory refuses to start and says why',
   await stopServer(first)
 })
 
+test('the lock holds between containers that share the directory', {
+  skip: isRoot ? false : 'needs root',
+}, async () => {
+  const dataDir = join(scratch, 'namespaces')
+  const first = await startServer({ dataDir })
+  const elsewhere = launch({
+    dataDir,
+    command: ['unshare', '-n', '-p', '-i', '-f', '--mount-proc', process.execPath, join(root, 'server/src/main.ts')],
+  })
+  assert.equal(await elsewhere.exited, 1)
+  assert.match(elsewhere.output(), /Another Botberth server is using/)
+  assert.equal(await isReady(first.url), true)
+  await stopServer(first)
+})
+
+test('a signal at any moment of the start leaves no PostgreSQL behind', async () => {
+  const dataDir = join(scratch, 'signals')
+  await stopServer(await startServer({ dataDir }))
+  for (let round = 0; round < 8; round++) {
+    const starting = launch({ dataDir })
+    await new Promise((resolve) => setTimeout(resolve, 100 + round * 120))
+    starting.child.kill(round % 2 ? 'SIGTERM' : 'SIGINT')
+    await starting.exited
+    const lockFile = join(dataDir, 'postgres-18', 'postmaster.pid')
+    if (existsSync(lockFile)) assert.equal(isAlive(postmasterPid(dataDir)), false, `round ${round}`)
+  }
+})
+
+test('a directory that was there keeps its mode', async () => {
+  const dataDir = join(scratch, 'mode')
+  mkdirSync(dataDir)
+  chmodSync(dataDir, 0o1777)
+  await stopServer(await startServer({ dataDir }))
+  assert.equal(statSync(dataDir).mode & 0o7777, 0o1777)
+})
+
+test('a reader of the log that goes away does not take the server along', async () => {
+  const running = await startServer({ dataDir: join(scratch, 'pipe') })
+  running.child.stdout?.destroy()
+  for (let i = 0; i < 5; i++) await fetch(`${running.url}/nothing`) // each is logged
+  assert.equal(await isReady(running.url), true)
+  assert.equal(await stopServer(running), 0)
+})
+
+test('both loopback addresses are ours, and a program on either of them is a clear error', {
+  skip: hasIpv6() ? false : 'needs ::1',
+}, async () => {
+  const running = await startServer({ dataDir: join(scratch, 'both') })
+  const { port } = new URL(running.url)
+  for (const host of ['127.0.0.1', '[::1]'])
+    assert.equal((await fetch(`http://${host}:${port}/healthz`)).status, 200, host)
+  await stopServer(running)
+  for (const host of ['127.0.0.1', '::1']) {
+    const other = createServer().listen(0, host)
+    await once(other, 'listening')
+    const { port: taken } = other.address() as AddressInfo
+    const refused = launch({ dataDir: join(scratch, 'both'), env: { PORT: String(taken) } })
+    assert.equal(await refused.exited, 1, host)
+    assert.match(refused.output(), /is taken by another program/)
+    other.close()
+  }
+})
+
 test('a taken port is a clear error, and PostgreSQL is not left behind', async () => {
   const first = await startServer({ dataDir: join(scratch, 'port-1') })
   const dataDir = join(scratch, 'port-2')
@@ -121,6 +187,10 @@ test('a request that is under way is answered before the server ends', async () 
   assert.match(answer, /^HTTP\/1\.1 200 /)
   assert.equal(await running.exited, 0)
 })
+
+function hasIpv6(): boolean {
+  return Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'))
+}
 
 function userIds(name: string): [number, number] {
   const line = readFileSync('/etc/passwd', 'utf8')

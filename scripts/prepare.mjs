@@ -48,7 +48,8 @@ async function install() {
     '--no-audit',
     '--no-fund',
     '--loglevel=error',
-    ...(production ? ['--omit=dev'] : []),
+    production ? '--omit=dev' : '--include=dev',
+    '--include=optional',
   ])
   clearInterval(progress)
   if (code !== 0) {
@@ -66,6 +67,13 @@ function npm(args) {
     const child = cli
       ? spawn(process.execPath, [cli, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
       : spawn('npm', args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    // Whoever stops us means npm too.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+      process.once(signal, () => {
+        child.kill(signal)
+        child.once('close', () => process.exit(1))
+      })
+    }
     let output = ''
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
     child.on('error', reject)

@@ -40,6 +40,9 @@ async function runTests(): Promise<void> {
   }
   const postgres = await startTestPostgres(process.env['TEST_DATABASE_URL'])
   process.env['TEST_DATABASE_URL'] = postgres.url
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void postgres.stop().then(() => process.exit(1)))
+  }
   try {
     await runFiles(`With ${postgres.version}`, needDatabase, { concurrency: Math.max(2, cpus().length) })
   } finally {

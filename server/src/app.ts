@@ -1,5 +1,5 @@
 import { endpointList } from '@botberth/contract/endpoints.ts'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { meRoutes, operatorRoutes } from './auth/account-routes.ts'
 import { Credentials } from './auth/credentials.ts'
 import { deviceRoutes } from './auth/device-routes.ts'
@@ -24,15 +24,16 @@ import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts
 export async function buildServer(app: App): Promise<FastifyInstance> {
   const server = makeServer(app)
   const paths = new Paths(server)
-  server.addHook('onRequest', (request, reply, done) => {
-    if (request.headers.origin !== undefined && isApi(request.url)) reply.headers(corsHeaders)
-    done()
-  })
-
   const tokens = new Tokens(app.secrets.keyFor('jwt'), app.clock)
   const credentials = new Credentials(app, tokens)
   await credentials.listen()
   const gatekeeper = new Gatekeeper(app, credentials, server)
+  server.addHook('onRequest', async (request, reply) => {
+    const path = pathOf(request.url)
+    if (request.headers.origin !== undefined && Object.values(apiBases).some((base) => isBelow(path, base)))
+      reply.headers(corsHeaders)
+    if (request.is404) await answerUnroutedRequest({ paths, gatekeeper }, request, reply)
+  })
   const api = new Api(server, app, (endpoint, request, reply) => gatekeeper.admit(endpoint, request, reply))
   const sandboxClient = { id: '100000000000000001', secret: app.secrets.keyFor('sandbox-client').toString('hex') }
 
@@ -51,17 +52,23 @@ export async function buildServer(app: App): Promise<FastifyInstance> {
   operatorRoutes(api, app, credentials)
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
 
-  server.setNotFoundHandler(async (request, reply) => {
-    const isKnownOptions = request.method === 'OPTIONS' && paths.methodsOf(request.url).length > 0
-    if (needsCredential(pathOf(request.url)) && !isKnownOptions)
-      await gatekeeper.admit({ access: 'caller' }, request, reply)
-    return answerUnrouted(paths, request, reply)
-  })
   return server
 }
 
-function isApi(url: string): boolean {
-  return Object.values(apiBases).some((base) => url.startsWith(`${base}/`))
+function isBelow(path: string, base: string): boolean {
+  return path === base || path.startsWith(`${base}/`)
+}
+
+/** Before any body is read: whatever no route takes is decided by who asks, then by path and method. */
+async function answerUnroutedRequest(
+  { paths, gatekeeper }: { paths: Paths; gatekeeper: Gatekeeper },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const isKnownOptions = request.method === 'OPTIONS' && paths.methodsOf(request.url).length > 0
+  if (needsCredential(pathOf(request.url)) && !isKnownOptions)
+    await gatekeeper.admit({ access: 'caller' }, request, reply)
+  answerUnrouted(paths, request, reply)
 }
 
 const openPaths = endpointList
@@ -71,7 +78,7 @@ const openPaths = endpointList
 /** Below the hosting API everything but the public and the log-in paths is nobody's business without a credential. */
 function needsCredential(path: string): boolean {
   return (
-    path.startsWith(`${apiBases.hosting}/`) &&
+    isBelow(path, apiBases.hosting) &&
     path !== `${apiBases.hosting}/openapi.json` &&
     !openPaths.some((pattern) => pattern.test(path))
   )

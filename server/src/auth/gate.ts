@@ -25,7 +25,7 @@ export class Gatekeeper {
   readonly #api: RateLimit
 
   constructor(app: App, credentials: Credentials, server: FastifyInstance) {
-    const { config, pool, clock } = app
+    const { config, pool, clock, log } = app
     this.#app = app
     this.#credentials = credentials
     this.#public = new RateLimit({
@@ -34,14 +34,16 @@ export class Gatekeeper {
       windowMs: publicWindowMs,
       pool,
       clock,
+      log,
     })
-    this.#open = new RateLimit({ name: 'login', limit: openLimit, windowMs: minuteMs, pool, clock })
+    this.#open = new RateLimit({ name: 'login', limit: openLimit, windowMs: minuteMs, pool, clock, log })
     this.#api = new RateLimit({
       name: 'api',
       limit: config.apiRateLimit ?? apiLimitDefault,
       windowMs: minuteMs,
       pool,
       clock,
+      log,
     })
     server.addHook('onClose', () => {
       for (const limit of [this.#public, this.#open, this.#api]) limit.close()

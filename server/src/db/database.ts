@@ -69,15 +69,17 @@ async function openPool({
   try {
     await migrate(connection, say)
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (!code && !(error instanceof pg.DatabaseError)) throw error
-    throw new StartError(`The database cannot be used: ${message || code}`, { cause: error })
+    if (error instanceof StartError) throw error
+    const { code, message, cause } = error as NodeJS.ErrnoException
+    const reason = cause instanceof Error ? `${message}: ${cause.message}` : message || code
+    throw new StartError(`The database cannot be used: ${reason}`, { cause: error })
   }
   return new Pool({ connection, log })
 }
 
 async function createDatabase(connection: pg.ClientConfig): Promise<void> {
   const client = new pg.Client(connection)
+  client.on('error', () => {}) // the statement under way reports it
   await client.connect()
   try {
     const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [databaseName])

@@ -35,6 +35,7 @@ export async function migrate(
   migrations = readMigrations(),
 ): Promise<void> {
   const client = new pg.Client({ ...connection, connectionTimeoutMillis: 10_000 })
+  client.on('error', () => {}) // the statement under way reports it
   await client.connect()
   try {
     await checkVersion(client)

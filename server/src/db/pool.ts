@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
@@ -23,6 +24,7 @@ const heartbeatMs = 5_000
 const connectTimeoutMs = 3_000
 // A statement of ours takes milliseconds; one that takes this long holds a connection that others wait for.
 const statementTimeoutMs = 15_000
+const closeTimeoutMs = 3_000
 
 /**
  * A pool that knows whether the database is there. One connection of its own, the sentinel, is always open and
@@ -35,6 +37,7 @@ export class Pool {
   readonly #connection: pg.ClientConfig
   readonly #log: Log
   readonly #listeners = new Map<string, (payload: string | undefined) => void>()
+  readonly #clients = new Set<pg.PoolClient>()
   #sentinel: pg.Client | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -53,11 +56,16 @@ export class Pool {
       max: connectionsMax,
       idleTimeoutMillis: 60_000,
       statement_timeout: statementTimeoutMs,
+      query_timeout: statementTimeoutMs + 2_000, // a database that hangs does not keep its own time limits
       idle_in_transaction_session_timeout: 30_000,
     })
     // Without these listeners the first death of a connection, idle or lent out, would end the process.
     this.#pool.on('error', (error) => this.#noteFailure(error))
-    this.#pool.on('connect', (client) => client.on('error', (error) => this.#noteFailure(error)))
+    this.#pool.on('connect', (client) => {
+      client.on('error', (error) => this.#noteFailure(error))
+      this.#clients.add(client)
+    })
+    this.#pool.on('remove', (client) => this.#clients.delete(client))
     this.db = new Kysely<Tables>({
       dialect: new PostgresDialect({
         // The cast leaves out one overload: queries by cursor, which we do not use.
@@ -91,7 +99,7 @@ export class Pool {
       return new Connection(await this.#pool.connect(), (error) => this.#noteFailure(error))
     } catch (error) {
       this.#noteFailure(error)
-      throw isAway(error) ? new DatabaseAway(error) : error
+      throw new DatabaseAway(error) // whatever the reason: there is no connection to be had
     }
   }
 
@@ -108,7 +116,10 @@ export class Pool {
     if (this.#closed) return
     this.#closed = true
     clearTimeout(this.#timer)
-    await Promise.all([this.#pool.end(), this.#sentinel?.end()])
+    const closing = Promise.all([this.#pool.end(), this.#sentinel?.end()])
+    // Statements of a database that hangs would keep us for ever.
+    await Promise.race([closing, sleep(closeTimeoutMs, undefined, { ref: false })])
+    this.#cutConnections()
   }
 
   #noteFailure(error: unknown): void {
@@ -118,10 +129,21 @@ export class Pool {
   #goAway(error: unknown): void {
     this.#isUp = false
     this.#log.warn({ err: error }, 'the database is away')
-    this.#sentinel?.removeAllListeners('end')
-    this.#sentinel?.end().catch(() => {}) // it is broken already
-    this.#sentinel = undefined
+    this.#dropSentinel()
+    this.#cutConnections()
     this.#later(probeIntervalMs)
+  }
+
+  #dropSentinel(): void {
+    const sentinel = this.#sentinel
+    this.#sentinel = undefined
+    sentinel?.removeAllListeners('end')
+    if (sentinel) cut(sentinel)
+  }
+
+  /** Whoever waits for an answer on one of them gets an error now instead of never. */
+  #cutConnections(): void {
+    for (const client of this.#clients) cut(client)
   }
 
   #later(ms: number): void {
@@ -135,10 +157,7 @@ export class Pool {
       this.#sentinel ??= await this.#openSentinel()
       await this.#sentinel.query('select 1')
     } catch (error) {
-      if (this.#closed) return
-      this.#sentinel = undefined
-      if (this.#isUp) this.#goAway(error)
-      else this.#later(probeIntervalMs)
+      this.#lost(error)
       return
     }
     if (this.#closed) return
@@ -147,21 +166,43 @@ export class Pool {
     this.#later(heartbeatMs)
   }
 
+  #lost(error: unknown): void {
+    if (this.#closed) return
+    if (this.#isUp) {
+      this.#goAway(error)
+    } else {
+      this.#dropSentinel()
+      this.#later(probeIntervalMs)
+    }
+  }
+
   async #openSentinel(): Promise<pg.Client> {
     const client = new pg.Client({ ...this.#connection, query_timeout: connectTimeoutMs })
     client.on('error', () => {}) // `end` follows, and says all there is to know
-    await client.connect()
-    if (this.#closed) await client.end()
-    client.on('notification', ({ channel, payload }) => this.#listeners.get(channel)?.(payload))
-    for (const [channel, heard] of this.#listeners) {
-      await client.query(`listen ${channel}`)
-      heard(undefined)
+    try {
+      await client.connect()
+      client.on('notification', ({ channel, payload }) => this.#listeners.get(channel)?.(payload))
+      for (const [channel, heard] of this.#listeners) {
+        await client.query(`listen ${channel}`)
+        heard(undefined)
+      }
+    } catch (error) {
+      cut(client)
+      throw error
     }
+    if (this.#closed) cut(client)
     client.once('end', () => {
-      if (!this.#closed && this.#isUp) this.#goAway(new Error('the connection was closed'))
+      if (!this.#closed && this.#isUp && this.#sentinel === client) this.#goAway(new Error('the connection was closed'))
     })
     return client
   }
+}
+
+/** Ends a connection without asking the other side, which may not answer. */
+function cut(client: pg.ClientBase): void {
+  // The driver offers only a polite end; its stream is what a connection is.
+  const { connection } = client as unknown as { connection?: { stream?: { destroy(): void } } }
+  connection?.stream?.destroy()
 }
 
 const statementNames = new Map<string, string>()
@@ -222,7 +263,7 @@ const awayCodes = new Set([
 ])
 // What pg says in words only.
 const awayTexts =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|connection is closed|not queryable/i
+  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|connection is closed|not queryable/i
 
 /** The statement did not run, or nobody knows whether it did, because the database could not be reached. */
 function isAway(error: unknown): boolean {

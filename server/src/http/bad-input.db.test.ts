@@ -132,6 +132,74 @@ test('broken HTTP gets a 4xx problem body, and the server goes on', async () => 
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200)
 })
 
+test('who asks is decided before any body is read', async () => {
+  const huge = 'x'.repeat(300_000)
+  const post = (path: string) =>
+    sendRaw(
+      server.port,
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${huge.length}\r\nConnection: close\r\n\r\n${huge}`,
+    )
+  assert.match(await post('/api/v1/bots'), /^HTTP\/1\.1 401 /)
+  assert.match(await post('/api/v1/auth/api-keys'), /^HTTP\/1\.1 401 /)
+  assert.match(await post('/api/v1/version'), /^HTTP\/1\.1 405 /)
+  const slow = await sendRaw(server.port, 'POST /api/v1/bots HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n', 1_000)
+  assert.match(slow, /^HTTP\/1\.1 401 /)
+})
+
+test('every spelling of a path is the same path, for the router and for the gate', async () => {
+  const status = async (method: string, target: string) =>
+    Number(
+      /^HTTP\/1\.1 (\d+)/.exec(
+        await sendRaw(server.port, `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+      )?.[1],
+    )
+  for (const target of [
+    '/api/v1/version',
+    '/api/v1/%76ersion',
+    '/%61pi/v1/version',
+    'http://x/api/v1/version',
+    '/api/v1/version#x',
+    '/api/v1/version/',
+  ]) {
+    assert.deepEqual(
+      [await status('GET', target), await status('POST', target), await status('OPTIONS', target)],
+      [200, 405, 204],
+      target,
+    )
+  }
+  for (const target of [
+    '/api/v1',
+    '/api/v1/',
+    '/api/v1/bots',
+    '/%61pi/v1/bots',
+    'http://x/api/v1/bots',
+    '/api/v1/b%6fts?x',
+  ]) {
+    assert.equal(await status('GET', target), 401, target)
+  }
+  for (const [target, expected] of [
+    ['/docs', 204],
+    ['/docs/', 204],
+    ['/docs//', 404],
+  ] as const)
+    assert.equal(await status('OPTIONS', target), expected, target)
+})
+
+test('an answer that is under way is not cut short by rubbish behind its request', async () => {
+  const answer = await sendRaw(server.port, 'GET /api/v1/version HTTP/1.1\r\nHost: x\r\n\r\nBROKEN\r\n\r\n', 500)
+  assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*"apiPrefix":"v1"\}$/)
+})
+
+test('a request with two Host lines is refused', async () => {
+  assert.match(
+    await sendRaw(
+      server.port,
+      'GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
+    ),
+    /^HTTP\/1\.1 400 /,
+  )
+})
+
 interface Input {
   readonly id?: string
   readonly query?: string

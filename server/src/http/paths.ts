@@ -32,17 +32,17 @@ export class Paths {
 
 /** A route's URL as a pattern for whole paths. */
 export function toPattern(url: string): RegExp {
-  const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+  const escaped = url.replace(/\/$/, '').replace(/[.+?^${}()|[\]\\]/g, '\\$&')
   return new RegExp(`^${escaped.replace(/:[A-Za-z]+/g, '[^/]+').replace(/\*/g, '.*')}/?$`)
 }
 
 /** What no route took: another method on a known path, OPTIONS, or a path that does not exist. */
-export function answerUnrouted(paths: Paths, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function answerUnrouted(paths: Paths, request: FastifyRequest, reply: FastifyReply): void {
   const methods = paths.methodsOf(request.url)
   if (methods.length === 0) throw new AppError('not_found')
   const allow = methods.join(', ')
   if (request.method !== 'OPTIONS') throw new AppError('method_not_allowed', { headers: { allow } })
-  return reply
+  void reply
     .code(204)
     .headers({ allow, ...(request.headers.origin && preflight(allow)) })
     .send()

@@ -90,3 +90,23 @@ test('probes are not limited', async () => {
     assert.equal((await fetch(`${server.url}/readyz`)).status, 200)
   }
 })
+
+test('a database that cannot write, as a standby, is no reason to refuse', async () => {
+  const pool = await createTestPool()
+  const [database] = await pool.query<{ name: string }>('select current_database() as name')
+  await pool.query(`alter database ${database?.name} set default_transaction_read_only = on`)
+  const readOnly = await createTestPool(database?.name)
+  const server = await startTestServer({ env: { PUBLIC_RATE_LIMIT: '2' }, pool: readOnly })
+  const statuses: number[] = []
+  for (let i = 0; i < 3; i++) statuses.push((await get(server, '/version')).status)
+  assert.deepEqual(statuses, [200, 200, 429])
+})
+
+test('a clock that is set back does not stretch the window', async () => {
+  const server = await startTestServer({ env: { PUBLIC_RATE_LIMIT: '1' } })
+  assert.equal((await get(server, '/version')).status, 200)
+  assert.equal((await get(server, '/version')).status, 429)
+  server.clock.advance(-3_600_000)
+  assert.equal((await get(server, '/version')).status, 200)
+  assert.equal((await get(server, '/version')).headers.get('retry-after'), '900')
+})

@@ -3,6 +3,7 @@ import type { Pool } from '../db/pool.ts'
 import { DatabaseAway } from '../db/pool.ts'
 import { AppError } from '../lib/app-error.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
 
 interface Options {
   /** Stands in the answer's fields and in the rows' keys. */
@@ -12,6 +13,7 @@ interface Options {
   readonly windowMs: number
   readonly pool: Pool
   readonly clock: Clock
+  readonly log: Log
 }
 
 /** What this process may still hand out of a client's window, and how much of the window is spoken for by all. */
@@ -65,7 +67,7 @@ export class RateLimit {
   /** A client that has used up its window is refused without asking the database: a flood costs it nothing. */
   async #share(client: string, now: number): Promise<Share> {
     const known = this.#shares.get(client)
-    if (known && known.expiresAt > now && (known.left > 0 || known.taken >= this.#options.limit)) return known
+    if (known && this.#isOpen(known, now) && (known.left > 0 || known.taken >= this.#options.limit)) return known
     const share = await this.#takeTogether(client, now)
     // Another request of the same client may have fetched a share meanwhile: what is left of it must not be lost.
     const other = this.#shares.get(client)
@@ -84,8 +86,8 @@ export class RateLimit {
       const [row] = await pool.query<{ hits: number; expires_at: Date }>(
         `insert into rate_limits as r (key, hits, expires_at) values ($1, $4, $3)
          on conflict (key) do update set
-           hits = case when r.expires_at <= $2 then excluded.hits else least(r.hits, $5) + excluded.hits end,
-           expires_at = case when r.expires_at <= $2 then excluded.expires_at else r.expires_at end
+           hits = case when r.expires_at <= $2 or r.expires_at > $3 then excluded.hits else least(r.hits, $5) + excluded.hits end,
+           expires_at = case when r.expires_at <= $2 or r.expires_at > $3 then excluded.expires_at else r.expires_at end
          returning hits, expires_at`,
         [`${name}:${client}`, new Date(now), new Date(now + windowMs), this.#chunk, limit],
       )
@@ -97,15 +99,22 @@ export class RateLimit {
         expiresAt: row.expires_at.getTime(),
       }
     } catch (error) {
-      if (!(error instanceof DatabaseAway)) throw error
+      // Also when the database is there but cannot count, as a read-only standby: a limit is no reason to refuse.
+      if (!(error instanceof DatabaseAway))
+        this.#options.log.warn({ err: error }, 'a limit is counted by this process alone')
       return this.#takeAlone(client, now)
     }
+  }
+
+  /** Not one that ends later than a window can: then the clock was set back, and the client would wait for it. */
+  #isOpen({ expiresAt }: Share, now: number): boolean {
+    return expiresAt > now && expiresAt <= now + this.#options.windowMs
   }
 
   /** While the database is away each process counts for itself. */
   #takeAlone(client: string, now: number): Share {
     const known = this.#shares.get(client)
-    if (known && known.expiresAt > now)
+    if (known && this.#isOpen(known, now))
       return { ...known, left: known.taken < this.#options.limit ? 1 : 0, taken: known.taken + 1 }
     return { left: 1, taken: 1, expiresAt: now + this.#options.windowMs }
   }
@@ -116,7 +125,7 @@ export class RateLimit {
     try {
       await this.#options.pool.query('delete from rate_limits where expires_at <= $1', [now])
     } catch (error) {
-      if (!(error instanceof DatabaseAway)) throw error // away: the next sweep takes them
+      this.#options.log.debug({ err: error }, 'expired counts could not be removed; the next sweep takes them')
     }
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import {
   type FastifyBaseLogger,
@@ -35,7 +35,7 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>): Fastif
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
     http: { headersTimeout: headerTimeoutMs, connectionsCheckingInterval: 5_000, requireHostHeader: false }, // see below
     frameworkErrors: sendError,
-    rewriteUrl: (request) => decodableUrl(request.url ?? '/'),
+    rewriteUrl: (request) => normalUrl(request.url ?? '/'),
     clientErrorHandler: answerBrokenRequest,
   })
   server.setErrorHandler(sendError)
@@ -46,8 +46,9 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>): Fastif
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(securityHeaders)
     // Node's own check of this answers without a body.
-    const lacksHost = request.headers.host === undefined && request.raw.httpVersion === '1.1'
-    done(lacksHost ? new AppError('invalid_request', { detail: 'The request has no Host header.' }) : undefined)
+    const hosts = countHosts(request.raw.rawHeaders)
+    const isWrong = hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')
+    done(isWrong ? new AppError('invalid_request', { detail: 'The request needs one Host header.' }) : undefined)
   })
   server.addHook('onResponse', (request, reply, done) => {
     logAnswer(log, request, reply)
@@ -61,6 +62,16 @@ const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cache-control': 'no-store',
+}
+
+/** Two of them are two opinions on which site is meant, and checks that rely on the name could be led astray. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === 4 && name.toLowerCase() === 'host') count++
+  }
+  return count
 }
 
 /** Reads that went well are many and say little: they are logged at `debug` only. */
@@ -83,14 +94,25 @@ function saneId(given: string | string[] | undefined): string | undefined {
   return typeof given === 'string' && /^[\w.:/+=-]{1,128}$/.test(given) ? given : undefined
 }
 
-/** A path that cannot be decoded, or holds a NUL, is the path of nothing: it goes the way of every unknown one. */
-function decodableUrl(url: string): string {
+/**
+ * One spelling for each path, so that the router and everything that looks at the path agree: no scheme and host, no
+ * fragment, nothing percent-encoded that need not be. A path that cannot be decoded, or holds a NUL, is the path of
+ * nothing: it goes the way of every unknown one.
+ */
+function normalUrl(url: string): string {
+  const relative = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '') || '/'
+  const path = pathOf(relative)
   try {
-    if (!decodeURIComponent(pathOf(url)).includes('\0')) return url
+    if (decodeURIComponent(path).includes('\0')) return relative.replaceAll('%', '%25')
   } catch {
-    // falls through: the same as a NUL
+    return relative.replaceAll('%', '%25')
   }
-  return url.replaceAll('%', '%25')
+  if (!path.includes('%')) return relative
+  const plain = path.replace(/%[0-9a-f]{2}/gi, (code) => {
+    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
+    return /[A-Za-z0-9._~-]/.test(character) ? character : code
+  })
+  return plain + relative.slice(path.length)
 }
 
 /** What the HTTP parser refuses never becomes a request; it gets the same kind of body all the same. */
@@ -99,10 +121,17 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
     socket.destroy()
     return
   }
+  // The answer to a request before this one may still be under way: it must not be cut short by ours.
+  const { _httpMessage: pending } = socket as Socket & { _httpMessage?: ServerResponse }
+  if (pending) {
+    pending.once('finish', () => socket.destroySoon())
+    return
+  }
   const problem = new AppError(parserErrors[error.code ?? ''] ?? 'invalid_request')
-  const body = JSON.stringify(problemOf(problem, { path: '', requestId: randomUUID() }))
+  const requestId = randomUUID()
+  const body = JSON.stringify(problemOf(problem, { path: '', requestId }))
   socket.end(
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nContent-Type: application/problem+json\r\n` +
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${requestId}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
 }

@@ -152,4 +152,9 @@ test('metrics are for loopback, or for whoever has the token', async () => {
     403,
   )
   assert.equal((await fetch(`${shared.url}/metrics`, { headers: { authorization: `Bearer ${token}` } })).status, 200)
+  const sameLength = `${token.slice(0, -1)}\u00e9`
+  assert.equal(
+    (await fetch(`${shared.url}/metrics`, { headers: { authorization: `Bearer ${sameLength}` } })).status,
+    403,
+  )
 })

@@ -39,6 +39,19 @@ test('an address is inside a net of its own family only', () => {
 })
 
 test('what is no CIDR is refused', () => {
-  for (const text of ['', 'x', '10.0.0.0/33', '10.0.0', '300.1.1.1', '::/129', '10'])
+  for (const text of [
+    '',
+    'x',
+    '10.0.0.0/33',
+    '10.0.0',
+    '300.1.1.1',
+    '::/129',
+    '10',
+    '10/8',
+    '010.0.0.0/8',
+    '10.0.0.0/',
+    '10.0.0.0/x',
+    '10.0.0.0/8/8',
+  ])
     assert.equal(parseCidr(text), undefined, text)
 })

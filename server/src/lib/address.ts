@@ -5,8 +5,9 @@ export type Cidr = readonly [Address, number]
 
 /** `10.0.0.0/8`, `::1/128` or a single address; undefined if it is neither. */
 export function parseCidr(text: string): Cidr | undefined {
-  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
-  const address = parseAddress(text)
+  const address = parseAddress(text.split('/', 1)[0] ?? '')
+  // Only in the plain spelling: `10/8` and `010.0.0.0/8` would be other nets than meant.
+  if (address && text.includes('/')) return ipaddr.isValidCIDR(text) ? ipaddr.parseCIDR(text) : undefined
   return address && [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 

@@ -1,6 +1,15 @@
-import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { spawn } from 'node:child_process'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
 /** Something the operator has to mend before the server can start: said in one sentence, without a stack. */
@@ -20,6 +29,58 @@ export async function claimDataDir(dataDir: string): Promise<void> {
   writeInfo(dataDir, {})
 }
 
+/**
+ * The same without a word: false if a server has it. The lock is the kernel's, on a file: it holds between containers
+ * that share a volume, goes with the process that had it, and two starts at the same moment cannot both get it.
+ * Node.js cannot lock files, so a small child holds the lock for as long as our end of its input is open.
+ */
+export async function tryClaim(dataDir: string): Promise<boolean> {
+  const file = join(dataDir, 'server.lock')
+  closeSync(openSync(file, 'a', 0o600)) // so that a wrong permission is told as such
+  const child = spawn('flock', ['--nonblock', file, 'sh', '-c', 'echo locked; exec cat'], {
+    detached: true, // Ctrl-C in the terminal must not end it before us
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  const isLocked = await new Promise<boolean>((resolve, reject) => {
+    child.stdout.once('data', () => resolve(true))
+    child.once('exit', () => resolve(false))
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') resolve(!isHeld(dataDir))
+      else reject(error)
+    })
+  })
+  // The lock must not keep this process from ending.
+  child.unref()
+  for (const stream of [child.stdin, child.stdout]) (stream as unknown as { unref(): void }).unref()
+  return isLocked
+}
+
+/** Where there is no `flock` (macOS): the process that wrote the file is still there. */
+function isHeld(dataDir: string): boolean {
+  const pid = readInfo(dataDir)?.pid
+  if (pid === undefined || pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
+function makeDataDir(dataDir: string): void {
+  try {
+    if (existsSync(dataDir)) {
+      if (!statSync(dataDir).isDirectory()) throw new Error('it is not a directory')
+      accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    } else {
+      // Root runs PostgreSQL under another user, who must be able to pass through; nobody may list it.
+      mkdirSync(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+    }
+  } catch (error) {
+    throw new StartError(`DATA_DIR ${dataDir} cannot be used: ${(error as Error).message}`, { cause: error })
+  }
+}
+
 interface ServerInfo {
   readonly pid: number
   readonly startedAt: string
@@ -30,54 +91,15 @@ interface ServerInfo {
 /** Lets the commands of `admin.ts` and whoever looks know which server this is. */
 export function writeInfo(dataDir: string, { url }: { url?: string }): void {
   const info: ServerInfo = { pid: process.pid, startedAt: new Date().toISOString(), ...(url !== undefined && { url }) }
-  writeFileSync(join(dataDir, infoName), JSON.stringify(info))
+  writeFileSync(join(dataDir, 'server.json'), JSON.stringify(info))
 }
 
 export function readInfo(dataDir: string): ServerInfo | undefined {
   try {
-    return JSON.parse(readFileSync(join(dataDir, infoName), 'utf8')) as ServerInfo
+    return JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8')) as ServerInfo
   } catch {
     return undefined // a server may be between claiming the directory and writing the file
   }
-}
-
-const infoName = 'server.json'
-
-/** The same without a word: false if a server has it. */
-export async function tryClaim(dataDir: string): Promise<boolean> {
-  return takeName(lockName(dataDir))
-}
-
-function makeDataDir(dataDir: string): void {
-  try {
-    mkdirSync(dataDir, { recursive: true })
-    // Root runs PostgreSQL under another user, who must be able to pass through; nobody may list it.
-    chmodSync(dataDir, process.getuid?.() === 0 ? 0o711 : 0o700)
-  } catch (error) {
-    throw new StartError(`DATA_DIR ${dataDir} cannot be used: ${(error as Error).message}`)
-  }
-}
-
-/**
- * The lock is an abstract socket named after the directory's inode: the kernel frees it with the process, so a
- * kill -9 leaves nothing stale behind, and two starts at the same moment cannot both have it.
- */
-function lockName(dataDir: string): string {
-  const { dev, ino } = statSync(dataDir)
-  return `\0botberth-${createHash('sha256').update(`${dev}:${ino}`).digest('hex').slice(0, 32)}`
-}
-
-function takeName(name: string): Promise<boolean> {
-  if (process.platform !== 'linux') return Promise.resolve(true) // only Linux has abstract sockets
-  return new Promise((resolve, reject) => {
-    const server = createServer((socket) => socket.destroy())
-    server.unref()
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') resolve(false)
-      else reject(error)
-    })
-    server.listen(name, () => resolve(true))
-  })
 }
 
 function holder(dataDir: string): string {

@@ -15,8 +15,14 @@ export function makeLog(level: string): Log {
       // Nothing logs these on purpose; this is for an object that carries them along by accident.
       redact: { paths: secretPaths, censor: '[redacted]' },
     },
-    process.stdout.isTTY ? forPeople(process.stdout) : pino.destination({ dest: 1, sync: true }),
+    process.stdout.isTTY ? forPeople(process.stdout) : forMachines(),
   )
+}
+
+function forMachines(): DestinationStream {
+  const destination = pino.destination({ dest: 1, sync: true })
+  destination.on('error', () => {}) // nobody reads any more: no reason to stop
+  return destination
 }
 
 const secretNames = [
@@ -27,7 +33,6 @@ const secretNames = [
   'token',
   'key',
   'accessToken',
-  'code',
   '["x-api-key"]',
   '["set-cookie"]',
 ]

@@ -80,6 +80,7 @@ class Supervisor implements EmbeddedPostgres {
     this.#pid = pid
     this.#log.info({ pid }, 'taking over the PostgreSQL that is still running')
     try {
+      process.kill(pid, 'SIGHUP') // the access rules may have been written for another user than before
       await this.#untilReady()
     } catch (error) {
       this.#log.warn({ err: error }, 'the PostgreSQL that was still running does not answer; starting it anew')
@@ -121,7 +122,10 @@ class Supervisor implements EmbeddedPostgres {
           cause: error,
         })
       }
-      if (Date.now() > deadline)
+      // Refused rather than not ready. A moment's patience, because the rules are read again in the background.
+      const isRefused =
+        (error as { code?: string }).code?.startsWith('28') && Date.now() > deadline - startTimeoutMs + 2_000
+      if (isRefused || Date.now() > deadline)
         throw new StartError(`PostgreSQL does not answer; see ${this.#logFile}`, { cause: error })
       await sleep(20)
     }

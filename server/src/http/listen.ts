@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { StartError } from '../lib/data-dir.ts'
+
+/** The open ports of a server. Closing the server closes them all. */
+export interface Listening {
+  readonly port: number
+  /** Does not wait for requests that are under way. */
+  cutConnections(): void
+}
+
+/**
+ * Listens on one address, or for `localhost` on both loopback addresses: browsers try ::1 first, and another program
+ * must not be able to answer there in our name.
+ */
+export async function listen(
+  server: FastifyInstance,
+  { host, port }: { host: string; port: number },
+): Promise<Listening> {
+  const isLocalhost = host.toLowerCase() === 'localhost'
+  const servers: Server[] = [server.server]
+  const sibling = isLocalhost ? siblingOf(server) : undefined
+  const most = connectionsMax()
+  if (sibling) {
+    servers.push(sibling)
+    server.addHook('preClose', () => closeServer(sibling))
+  }
+  for (const one of servers) one.maxConnections = most
+  try {
+    await server.listen({
+      host: isLocalhost ? '127.0.0.1' : host,
+      port,
+      listenTextResolver: (address) => `listening on ${address}`,
+    })
+    const { port: chosen } = server.server.address() as AddressInfo
+    if (sibling) await listenIfPossible(sibling, chosen)
+    return { port: chosen, cutConnections: () => servers.forEach((one) => one.closeAllConnections()) }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE') {
+      throw new StartError(
+        `Port ${port} on ${host} is taken by another program. Stop it, or set PORT to another one (0 picks a free one).`,
+      )
+    }
+    throw new StartError(`Cannot listen on ${host}, port ${port}: ${message}`, { cause: error })
+  }
+}
+
+/** A second listener with everything that the first one has. */
+function siblingOf(server: FastifyInstance): Server {
+  const { server: first } = server
+  const sibling = createServer({
+    headersTimeout: first.headersTimeout,
+    requestTimeout: first.requestTimeout,
+    keepAliveTimeout: first.keepAliveTimeout,
+    connectionsCheckingInterval: 5_000,
+    requireHostHeader: false,
+  })
+  sibling.on('request', (request, response) => server.routing(request, response))
+  sibling.on('checkExpectation', (request, response) => server.routing(request, response))
+  for (const handler of first.listeners('clientError')) sibling.on('clientError', handler as (error: Error) => void)
+  return sibling
+}
+
+/** A machine without IPv6 is no reason not to start. */
+function listenIfPossible(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT') resolve()
+      else reject(error)
+    })
+    server.listen(port, '::1', resolve)
+  })
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+  })
+}
+
+// For the database, the log, and whatever else needs a file while clients hold connections open.
+const reservedFiles = 64
+
+/** More connections than there are file descriptors would leave none for the database. */
+function connectionsMax(): number {
+  if (process.platform !== 'linux') return 10_000
+  const files = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 1024)
+  return Math.max(16, files - reservedFiles)
+}

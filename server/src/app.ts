@@ -10,34 +10,34 @@ import { originOf } from './auth/sessions.ts'
 import { Tokens } from './auth/tokens.ts'
 import type { ChatPlatform } from './chat/client.ts'
 import type { App } from './context.ts'
-import { Api, apiBases } from './http/endpoint.ts'
+import { Api } from './http/endpoint.ts'
 import { pathOf } from './http/errors.ts'
 import { isLocalRequest } from './http/local.ts'
-import { answerUnrouted, corsHeaders, Paths, toPattern } from './http/paths.ts'
+import { answerUnrouted, apiBases, isBelow, Paths, toPattern } from './http/paths.ts'
+import { routeOf } from './http/request.ts'
 import { makeServer } from './http/server.ts'
 import { pageRoutes } from './info/pages.ts'
 import { probeRoutes } from './info/probes.ts'
+import { RequestTimes } from './info/request-times.ts'
 import { infoRoutes } from './info/routes.ts'
 import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts'
 
 /** The whole HTTP side: what is served where, and who is let in. */
 export async function buildServer(app: App): Promise<FastifyInstance> {
-  const server = makeServer(app)
+  const times = new RequestTimes()
+  const server = makeServer(app, {
+    unrouted: (request, reply) => answerUnroutedRequest({ paths, gatekeeper }, request, reply),
+    answered: (request, reply) => times.observe(request.method, routeOf(request), reply),
+  })
   const paths = new Paths(server)
   const tokens = new Tokens(app.secrets.keyFor('jwt'), app.clock)
   const credentials = new Credentials(app, tokens)
   await credentials.listen()
   const gatekeeper = new Gatekeeper(app, credentials, server)
-  server.addHook('onRequest', async (request, reply) => {
-    const path = pathOf(request.url)
-    if (request.headers.origin !== undefined && Object.values(apiBases).some((base) => isBelow(path, base)))
-      reply.headers(corsHeaders)
-    if (request.is404) await answerUnroutedRequest({ paths, gatekeeper }, request, reply)
-  })
   const api = new Api(server, app, (endpoint, request, reply) => gatekeeper.admit(endpoint, request, reply))
   const sandboxClient = { id: '100000000000000001', secret: app.secrets.keyFor('sandbox-client').toString('hex') }
 
-  probeRoutes(server, app)
+  probeRoutes(server, app, times)
   const accountPages = authPages(server, { app, credentials, gatekeeper })
   pageRoutes(server, app, accountPages.nameOf)
   infoRoutes(api, app)
@@ -53,10 +53,6 @@ export async function buildServer(app: App): Promise<FastifyInstance> {
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
 
   return server
-}
-
-function isBelow(path: string, base: string): boolean {
-  return path === base || path.startsWith(`${base}/`)
 }
 
 /** Before any body is read: whatever no route takes is decided by who asks, then by path and method. */

@@ -18,6 +18,7 @@ import {
   listAuditEvents,
   listSessions,
   listUsers,
+  readUser,
   type UserRow,
   updateUser,
 } from './queries.ts'
@@ -29,7 +30,7 @@ const exportedEventsMax = 10_000
 /** One's own account. */
 export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   const getUser = async (id: string): Promise<UserRow> => {
-    const user = await findUser(app.pool.db, id)
+    const user = await readUser(app.pool, id)
     if (!user) throw new AppError('not_found') // deleted a moment ago
     return user
   }

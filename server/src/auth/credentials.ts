@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { App } from '../context.ts'
 import { DatabaseAway } from '../db/pool.ts'
-import type { Caller } from '../http/caller.ts'
+import type { Caller } from '../http/request.ts'
 import { AppError } from '../lib/app-error.ts'
 import { sha256 } from '../lib/secret.ts'
 import { looksLikeKey } from './keys.ts'
@@ -59,6 +59,14 @@ export class Credentials {
     this.#known.clear()
   }
 
+  /** Who it is, if that is known already: nearly always, and without a promise. */
+  peek(headers: IncomingHttpHeaders): Caller | undefined {
+    const key = headers['x-api-key']
+    const secret = typeof key === 'string' && key !== '' ? key : bearerToken(headers.authorization)
+    const known = secret === undefined ? undefined : this.#remembered(hashOf(secret))
+    return known && this.#admit(known)
+  }
+
   /** By API key or JWT. One valid credential suffices; if both are valid, the key says who it is. */
   async find(headers: IncomingHttpHeaders): Promise<Caller | undefined> {
     const key = headers['x-api-key']
@@ -83,10 +91,9 @@ export class Credentials {
   }
 
   async #findCached(secret: string, find: () => Promise<Known | undefined>): Promise<Known | undefined> {
-    const hash = sha256(secret).toString('base64')
-    const now = this.#app.clock.now().getTime()
-    const remembered = this.#known.get(hash)
-    if (remembered && remembered.freshUntil > now && remembered.expiresAt > now) return remembered
+    const hash = hashOf(secret)
+    const remembered = this.#remembered(hash)
+    if (remembered) return remembered
     const generation = this.#generation
     const found = await find()
     if (found && generation === this.#generation) {
@@ -94,6 +101,12 @@ export class Credentials {
       this.#known.set(hash, found)
     }
     return found
+  }
+
+  #remembered(hash: string): Known | undefined {
+    const known = this.#known.get(hash)
+    const now = this.#app.clock.now().getTime()
+    return known && known.freshUntil > now && known.expiresAt > now ? known : undefined
   }
 
   async #findByKey(key: string): Promise<Known | undefined> {
@@ -149,6 +162,11 @@ export class Credentials {
       ])
       .catch((error: unknown) => this.#app.log.warn({ err: error }, 'the last use of a key could not be noted'))
   }
+}
+
+/** Under which it is remembered: not the secret itself, which a dump of our memory would show. */
+function hashOf(secret: string): string {
+  return sha256(secret).toString('base64')
 }
 
 interface UserOfCredential {

@@ -1,10 +1,10 @@
 import type { Endpoint } from '@botberth/contract/endpoint.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../context.ts'
-import type { Caller } from '../http/caller.ts'
 import { readCookie } from '../http/cookies.ts'
 import { isLocalRequest } from '../http/local.ts'
 import { RateLimit } from '../http/rate-limit.ts'
+import type { Caller } from '../http/request.ts'
 import { clientNet } from '../lib/address.ts'
 import { AppError } from '../lib/app-error.ts'
 import type { Credentials } from './credentials.ts'
@@ -15,6 +15,8 @@ const publicWindowMs = 15 * minuteMs
 // Nobody signs in more often by hand; what this bounds is rows that anybody can make.
 const openLimit = 60
 const apiLimitDefault = 6000
+
+type Admitted = Caller | undefined
 
 /** Decides who gets in, and how often. */
 export class Gatekeeper {
@@ -50,35 +52,45 @@ export class Gatekeeper {
     })
   }
 
-  async admit(
+  /** Who it is, or undefined: in, without a question. Throws or rejects for whoever stays out. */
+  admit(
     { access }: Pick<Endpoint, 'access'>,
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<Caller | undefined> {
+  ): Admitted | Promise<Admitted> {
     switch (access) {
       case 'public':
-        await this.#public.spend(() => clientNet(request.ip), reply)
-        return undefined
+        return this.#public.isOff ? undefined : this.#spend(this.#public, request, reply)
       case 'open':
-        if (!isLocalRequest(this.#app.config, request.raw)) await this.#open.spend(() => clientNet(request.ip), reply)
-        return undefined
+        return isLocalRequest(this.#app.config, request.raw) ? undefined : this.#spend(this.#open, request, reply)
       case 'session':
-        return this.#limited(await this.#session(request), request, reply)
+        return this.#session(request).then((caller) => this.#limited(caller, request, reply))
       case 'caller':
-      case 'operator': {
-        const caller = await this.#limited(await this.#credentials.find(request.headers), request, reply)
-        if (access === 'operator' && caller.role !== 'owner') throw new AppError('forbidden')
-        return caller
-      }
+        return this.#caller(request, reply)
+      case 'operator':
+        return Promise.resolve(this.#caller(request, reply)).then((caller) => {
+          if (caller.role !== 'owner') throw new AppError('forbidden')
+          return caller
+        })
     }
   }
 
-  async #limited(caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+  async #spend(limit: RateLimit, request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
+    await limit.spend(() => clientNet(request.ip), reply)
+  }
+
+  #caller(request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
+    const known = this.#credentials.peek(request.headers)
+    if (known) return this.#limited(known, request, reply)
+    return this.#credentials.find(request.headers).then((caller) => this.#limited(caller, request, reply))
+  }
+
+  #limited(caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (!caller) throw new AppError('unauthenticated', { headers: { 'www-authenticate': 'Bearer realm="botberth"' } })
     const { config } = this.#app
-    const isFree = config.apiRateLimit === undefined && isLocalRequest(config, request.raw)
-    if (!isFree) await this.#api.spend(() => caller.credential, reply)
-    return caller
+    if (config.apiRateLimit === 0 || (config.apiRateLimit === undefined && isLocalRequest(config, request.raw)))
+      return caller
+    return this.#api.spend(() => caller.credential, reply).then(() => caller)
   }
 
   /** By cookie, for pages of our own origin only, or by the session's JWT. */

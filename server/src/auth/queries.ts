@@ -1,6 +1,6 @@
 import type { AuditKind } from '@botberth/contract/me.ts'
 import { type Selectable, sql } from 'kysely'
-import type { Db } from '../db/pool.ts'
+import type { Db, Pool } from '../db/pool.ts'
 import type { Tables } from '../db/tables.ts'
 import { newId } from '../lib/ids.ts'
 
@@ -22,6 +22,14 @@ const keyColumns = ['id', 'name', 'last4', 'created_at', 'last_used_at'] as cons
 
 export function findUser(db: Db, id: string): Promise<UserRow | undefined> {
   return db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirst()
+}
+
+const selectUser = `select ${userColumns.join(', ')} from users where id = $1`
+
+/** The same in literal SQL, for `GET /me`: dashboards and scripts ask it all the time. */
+export async function readUser(pool: Pool, id: string): Promise<UserRow | undefined> {
+  const [row] = await pool.query<UserRow>(selectUser, [id])
+  return row
 }
 
 export function findUserByChatId(db: Db, chatUserId: string): Promise<UserRow | undefined> {

@@ -85,11 +85,13 @@ export class Pool {
 
   /** One statement of literal SQL, for the hot paths. */
   async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
-    const client = await this.connect()
+    if (!this.#isUp || this.#closed) throw new DatabaseAway(undefined)
+    const name = statementName(text)
     try {
-      return (await client.query<Row>(text, values)).rows
-    } finally {
-      client.release()
+      return (await this.#pool.query<Row>({ text, values, ...(name && { name }) })).rows
+    } catch (error) {
+      this.#noteFailure(error)
+      throw isAway(error) || !(error instanceof pg.DatabaseError) ? new DatabaseAway(error) : error
     }
   }
 

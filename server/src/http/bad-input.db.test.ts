@@ -7,7 +7,7 @@ import { errors } from '@botberth/contract/errors.ts'
 import { startTestServer } from '../../test/api.ts'
 import { makeOwner } from '../../test/people.ts'
 import { sendRaw } from '../../test/raw.ts'
-import { apiBases } from './endpoint.ts'
+import { apiBases } from './paths.ts'
 
 const server = await startTestServer({ env: { PUBLIC_RATE_LIMIT: '0' } })
 const { key } = await makeOwner(server)

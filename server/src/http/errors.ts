@@ -3,6 +3,7 @@ import type { Problem } from '@botberth/contract/problem.ts'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { DatabaseAway } from '../db/pool.ts'
 import { AppError } from '../lib/app-error.ts'
+import type { Log } from '../lib/log.ts'
 import { type Html, html } from './html.ts'
 import { sendPage } from './page.ts'
 
@@ -43,9 +44,13 @@ export function problemOf(error: AppError, { path, requestId }: { path: string; 
   }
 }
 
-export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function sendError(
+  log: Log,
+  thrown: unknown,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+): void {
   const error = toAppError(thrown)
-  if (error.code === 'internal') request.log.error({ err: thrown, requestId: request.id }, 'a request failed')
+  if (error.code === 'internal') log.error({ err: thrown, requestId: request.id }, 'a request failed')
   if (wantsPage(request)) {
     void sendPage(
       reply.code(error.status).headers(error.headers),

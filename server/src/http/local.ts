@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config.ts'
-import { isInside, isLoopbackHost, loopbackNets } from '../lib/address.ts'
+import { isLoopbackAddress, isLoopbackHost } from '../lib/address.ts'
 
 const forwardingFields = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
 
@@ -9,7 +9,7 @@ const forwardingFields = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-ho
  * loopback name, or a page of a foreign site could reach us through a name that it points at 127.0.0.1.
  */
 export function isLocalRequest(config: Config, { headers, socket }: IncomingMessage): boolean {
-  if (!config.isLocal || !isInside(socket.remoteAddress ?? '', loopbackNets)) return false
+  if (!config.isLocal || !isLoopbackAddress(socket.remoteAddress ?? '')) return false
   if (forwardingFields.some((name) => headers[name] !== undefined)) return false
   const host = /^(\[[^\]]*\]|[^:]*)(:\d+)?$/.exec(headers.host ?? '')?.[1]
   return host !== undefined && isLoopbackHost(host)

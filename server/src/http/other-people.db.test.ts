@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { type EndpointName, endpointList } from '@botberth/contract/endpoints.ts'
 import { startTestServer } from '../../test/api.ts'
 import { makeOwner, type Person, signIn } from '../../test/people.ts'
-import { apiBases } from './endpoint.ts'
+import { apiBases } from './paths.ts'
 
 const server = await startTestServer()
 await makeOwner(server)

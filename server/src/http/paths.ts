@@ -2,6 +2,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../lib/app-error.ts'
 import { pathOf } from './errors.ts'
 
+export const apiBases = { hosting: '/api/v1', list: '/list/api' } as const
+
+export function isApi(path: string): boolean {
+  return isBelow(path, apiBases.hosting) || isBelow(path, apiBases.list)
+}
+
+export function isBelow(path: string, base: string): boolean {
+  return path === base || path.startsWith(`${base}/`)
+}
+
 interface KnownPath {
   readonly pattern: RegExp
   readonly methods: Set<string>

@@ -44,10 +44,14 @@ export class RateLimit {
     if (options.limit > 0) this.#sweep = setInterval(() => void this.#forgetExpired(), sweepIntervalMs).unref()
   }
 
+  get isOff(): boolean {
+    return this.#options.limit === 0
+  }
+
   /** Counts one request and writes the limit's fields on the answer; throws `rate_limited` past the limit. */
   async spend(clientOf: () => string, reply: FastifyReply): Promise<void> {
+    if (this.isOff) return
     const { name, limit, windowMs, clock } = this.#options
-    if (limit === 0) return
     const now = clock.now().getTime()
     const share = await this.#share(clientOf(), now)
     const isAllowed = share.left > 0

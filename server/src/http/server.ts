@@ -1,31 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  fastify,
-  LogController,
-} from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { App } from '../context.ts'
 import { AppError } from '../lib/app-error.ts'
 import type { Log } from '../lib/log.ts'
 import { jsonBytesMax, readBody } from './body.ts'
 import { pathOf, problemOf, sendError } from './errors.ts'
+import { corsHeaders, isApi } from './paths.ts'
 
 const headerTimeoutMs = 15_000
 // The longest that a request may take to arrive: an upload of 100 MiB at 3 Mbit/s.
 const requestTimeoutMs = 300_000
 
+/** What the rest of the server adds at each request. Here and not in hooks of their own, each of which costs. */
+interface Hooks {
+  /** No route takes the request: answers or rejects, before any body is read. */
+  unrouted(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  answered(request: FastifyRequest, reply: FastifyReply): void
+}
+
 /** A server with everything that holds for all paths: ids, headers, limits, errors. Routes come on top. */
-export function makeServer({ config, log }: Pick<App, 'config' | 'log'>): FastifyInstance {
+export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: Hooks): FastifyInstance {
   const server: FastifyInstance = fastify({
-    loggerInstance: log as FastifyBaseLogger,
-    // One logger for all: a child for each request costs more than most requests do. Lines name the request's id.
-    childLoggerFactory: (logger) => logger,
-    logController: new LogController({ disableRequestLogging: true }), // see `logAnswer`
+    logger: false, // a child logger for each request costs more than many requests do; see `logAnswer`
     genReqId: (request) => saneId(request.headers['x-request-id']) ?? randomUUID(),
     trustProxy: config.trustProxy.length > 0 ? [...config.trustProxy] : false,
     bodyLimit: jsonBytesMax,
@@ -34,24 +32,28 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>): Fastif
     return503OnClosing: false, // what has arrived is answered, and its connection closed
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
     http: { headersTimeout: headerTimeoutMs, connectionsCheckingInterval: 5_000, requireHostHeader: false }, // see below
-    frameworkErrors: sendError,
+    frameworkErrors: (error, request, reply) => sendError(log, error, { request, reply }),
     rewriteUrl: (request) => normalUrl(request.url ?? '/'),
     clientErrorHandler: answerBrokenRequest,
   })
-  server.setErrorHandler(sendError)
+  server.setErrorHandler((error, request, reply) => sendError(log, error, { request, reply }))
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', readBody)
   // An expectation that we do not know is no reason to refuse a request.
   server.server.on('checkExpectation', (request, response) => server.routing(request, response))
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(securityHeaders)
+    if (request.headers.origin !== undefined && isApi(pathOf(request.url))) reply.headers(corsHeaders)
     // Node's own check of this answers without a body.
     const hosts = countHosts(request.raw.rawHeaders)
     const isWrong = hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')
-    done(isWrong ? new AppError('invalid_request', { detail: 'The request needs one Host header.' }) : undefined)
+    if (isWrong) done(new AppError('invalid_request', { detail: 'The request needs one Host header.' }))
+    else if (request.is404) hooks.unrouted(request, reply).catch(done)
+    else done()
   })
   server.addHook('onResponse', (request, reply, done) => {
     logAnswer(log, request, reply)
+    hooks.answered(request, reply)
     done()
   })
   return server
@@ -60,7 +62,6 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>): Fastif
 /** For everything that is no page; pages set a policy of their own, see `pageHeaders`. */
 const securityHeaders = {
   'x-content-type-options': 'nosniff',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cache-control': 'no-store',
 }
 
@@ -75,7 +76,8 @@ function countHosts(rawHeaders: readonly string[]): number {
 }
 
 /** Reads that went well are many and say little: they are logged at `debug` only. */
-function logAnswer(log: Log, request: FastifyRequest, { statusCode: status, elapsedTime }: FastifyReply): void {
+function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply): void {
+  const status = reply.statusCode
   const isQuiet = status < 400 && (request.method === 'GET' || request.method === 'HEAD')
   const level = status >= 500 ? 'warn' : isQuiet ? 'debug' : 'info'
   if (!log.isLevelEnabled(level)) return
@@ -84,7 +86,7 @@ function logAnswer(log: Log, request: FastifyRequest, { statusCode: status, elap
     method: request.method,
     path: pathOf(request.url),
     status,
-    ms: Math.round(elapsedTime),
+    ms: Math.round(reply.elapsedTime),
     ip: request.ip,
   }
   log[level](fields, 'request')
@@ -100,6 +102,7 @@ function saneId(given: string | string[] | undefined): string | undefined {
  * nothing: it goes the way of every unknown one.
  */
 function normalUrl(url: string): string {
+  if (url.startsWith('/') && !/[%#]/.test(url)) return url // nearly all of them
   const relative = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '') || '/'
   const path = pathOf(relative)
   try {
@@ -107,7 +110,6 @@ function normalUrl(url: string): string {
   } catch {
     return relative.replaceAll('%', '%25')
   }
-  if (!path.includes('%')) return relative
   const plain = path.replace(/%[0-9a-f]{2}/gi, (code) => {
     const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
     return /[A-Za-z0-9._~-]/.test(character) ? character : code

@@ -4,9 +4,9 @@ import { openApi } from '@botberth/contract/openapi.ts'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../context.ts'
-import { apiBases } from '../http/endpoint.ts'
 import { type Html, html } from '../http/html.ts'
 import { sendPage } from '../http/page.ts'
+import { apiBases } from '../http/paths.ts'
 
 /** The name of whoever looks at a page, if they are signed in. */
 type NameOf = (request: FastifyRequest) => Promise<string | undefined>

@@ -5,10 +5,10 @@ import type { App } from '../context.ts'
 import { isLocalRequest } from '../http/local.ts'
 import { AppError } from '../lib/app-error.ts'
 import { sha256 } from '../lib/secret.ts'
-import { RequestTimes } from './request-times.ts'
+import type { RequestTimes } from './request-times.ts'
 
 /** For supervisors and load balancers; never limited. Metrics are the operator's alone. */
-export function probeRoutes(server: FastifyInstance, app: App): void {
+export function probeRoutes(server: FastifyInstance, app: App, times: RequestTimes): void {
   const { pool } = app
 
   // Alive: the process answers, whatever the state of what it depends on. A restart would not help.
@@ -20,12 +20,6 @@ export function probeRoutes(server: FastifyInstance, app: App): void {
   })
 
   const registry = metricsRegistry(app)
-  const times = new RequestTimes()
-  server.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? 'none'
-    times.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime)
-    done()
-  })
   server.get('/metrics', async (request, reply) => {
     if (!mayReadMetrics(app, request)) throw new AppError('forbidden')
     return reply.type(registry.contentType).send((await registry.metrics()) + times.text())

@@ -2,14 +2,13 @@
 export class RequestTimes {
   readonly #series = new Map<string, Series>()
 
-  observe({ method, route, status }: Labels, elapsedMs: number): void {
+  observe(method: string, route: string, { statusCode: status, elapsedTime: elapsedMs }: Answered): void {
     const key = `${method} ${status} ${route}`
     let series = this.#series.get(key)
-    if (!series)
-      this.#series.set(
-        key,
-        (series = { labels: { method, route, status }, counts: bounds.map(() => 0), sum: 0, count: 0 }),
-      )
+    if (!series) {
+      series = { labels: { method, route, status }, counts: bounds.map(() => 0), sum: 0, count: 0 }
+      this.#series.set(key, series)
+    }
     series.sum += elapsedMs / 1000
     series.count++
     for (let index = bounds.length - 1; index >= 0 && elapsedMs / 1000 <= (bounds[index] ?? 0); index--) {
@@ -45,6 +44,11 @@ interface Labels {
   readonly method: string
   readonly route: string
   readonly status: number
+}
+
+interface Answered {
+  readonly statusCode: number
+  readonly elapsedTime: number
 }
 
 interface Series {

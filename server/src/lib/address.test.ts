@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clientNet, isInside, isLoopbackHost, loopbackNets, parseCidr } from './address.ts'
+import { clientNet, isInside, isLoopbackAddress, isLoopbackHost, parseCidr } from './address.ts'
 
 test('an IPv6 client is its /64, an IPv4 client itself, however it is written', () => {
   assert.equal(clientNet('192.0.2.7'), '192.0.2.7')
@@ -35,7 +35,9 @@ test('an address is inside a net of its own family only', () => {
   assert.equal(isInside('fd00::1', nets), true)
   assert.equal(isInside('11.0.0.1', nets), false)
   assert.equal(isInside('127.0.0.1', nets), false)
-  assert.equal(isInside('::1', loopbackNets), true)
+  for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])
+    assert.equal(isLoopbackAddress(address), true, address)
+  for (const address of ['10.0.0.1', '::2', '']) assert.equal(isLoopbackAddress(address), false, address)
 })
 
 test('what is no CIDR is refused', () => {

@@ -18,19 +18,25 @@ function parseAddress(text: string): Address | undefined {
   return ipaddr.process(text)
 }
 
+/** Whether the other end of a connection is this machine. Asked at each request, so the usual answers come first. */
+export function isLoopbackAddress(address: string): boolean {
+  return address === '127.0.0.1' || address === '::1' || isInside(address, loopbackNets)
+}
+
 export function isInside(address: string, cidrs: readonly Cidr[]): boolean {
   const parsed = parseAddress(address)
   if (!parsed) return false
   return cidrs.some(([net, bits]) => net.kind() === parsed.kind() && parsed.match(net, bits))
 }
 
-export const loopbackNets: readonly Cidr[] = [
+const loopbackNets: readonly Cidr[] = [
   [ipaddr.parse('127.0.0.0'), 8],
   [ipaddr.parse('::1'), 128],
 ]
 
 /** `localhost`, `*.localhost` or a loopback address, as in a URL or a Host header without its port. */
 export function isLoopbackHost(host: string): boolean {
+  if (host === 'localhost' || host === '127.0.0.1') return true // the usual ones
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase()
   return bare === 'localhost' || bare.endsWith('.localhost') || isInside(bare, loopbackNets)
 }

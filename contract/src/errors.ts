@@ -74,7 +74,7 @@ export const errors = {
     status: 409,
     title: 'Not possible in the present state',
     text: 'That is not possible in the present state.',
-    remedy: 'The detail says what stands in the way.',
+    remedy: 'Do what the detail says, then try again.',
   },
   limit_reached: {
     status: 409,

@@ -34,7 +34,7 @@ code { border: 1px solid var(--line); border-radius: 4px; padding: .1em .3em; ov
 ul { padding-left: 1.25rem; }
 label { display: block; font-weight: 600; margin-top: 1rem; }
 input, textarea { box-sizing: border-box; width: 100%; max-width: 30rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: 6px; padding: .5rem .75rem; }
-button { font: inherit; font-weight: 600; margin-top: 1rem; padding: .5rem 1.25rem; border: 0; border-radius: 6px; color: #fff; background: #0b5cad; cursor: pointer; }
+button { display: block; font: inherit; font-weight: 600; margin-top: 1rem; padding: .5rem 1.25rem; border: 0; border-radius: 6px; color: #fff; background: #0b5cad; cursor: pointer; }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
 </style>
 </head>

@@ -1,12 +1,13 @@
 import type { Static, TSchema } from 'typebox'
 import { auth } from './auth.ts'
+import { bots } from './bots.ts'
 import type { Endpoint } from './endpoint.ts'
 import { info } from './info.ts'
 import { me } from './me.ts'
 import { operator } from './operator.ts'
 
 /** Every endpoint of both APIs by its name. Routes, validation, OpenAPI, clients and tests come from this table. */
-export const endpoints = { ...info, ...auth, ...me, ...operator }
+export const endpoints = { ...info, ...auth, ...bots, ...me, ...operator }
 
 export type EndpointName = keyof typeof endpoints
 

@@ -83,6 +83,14 @@ export const me = {
         sessions: Type.Array(
           Type.Object({ id: Type.String(), createdAt: Time('Sign-in.'), expiresAt: Time('Its end.') }),
         ),
+        bots: Type.Array(
+          Type.Object({
+            id: Type.String(),
+            name: Type.String(),
+            type: Type.String(),
+            createdAt: Time('When it was made.'),
+          }),
+        ),
         audit: Type.Array(AuditEvent),
       }),
     },

@@ -8,6 +8,7 @@ import { authPages } from './auth/pages.ts'
 import { authRoutes } from './auth/routes.ts'
 import { originOf } from './auth/sessions.ts'
 import { Tokens } from './auth/tokens.ts'
+import { botRoutes } from './bots/routes.ts'
 import type { ChatPlatform } from './chat/client.ts'
 import type { App } from './context.ts'
 import { Api } from './http/endpoint.ts'
@@ -48,6 +49,7 @@ export async function buildServer(app: App): Promise<FastifyInstance> {
     platformFor: (request) => platformFor(app, sandboxClient, request),
   })
   deviceRoutes(api, app)
+  botRoutes(api, app)
   meRoutes(api, app, credentials)
   operatorRoutes(api, app, credentials)
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)

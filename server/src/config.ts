@@ -102,6 +102,18 @@ export const variables = {
     text: 'Bots that one person may have, unless the operator gives them another limit.',
     parse: (value) => wholeNumber(value, 1_000_000),
   }),
+  BOT_LIMITS: variable({
+    default: '`512,0.5,1024`',
+    takes: 'three numbers, separated by commas: MB, CPUs, MB',
+    text: 'Memory, CPU cores and disk that a new bot gets.',
+    parse: parseLimits,
+  }),
+  BOT_LIMITS_MAX: variable({
+    default: '`2048,2,10240`',
+    takes: 'three numbers, separated by commas: MB, CPUs, MB',
+    text: 'The most memory, CPU cores and disk that its owner may set.',
+    parse: parseLimits,
+  }),
   API_RATE_LIMIT: variable({
     default: '`0` on loopback, else `6000`',
     takes: 'a number; 0 for no limit',
@@ -131,6 +143,13 @@ export const variables = {
 type Name = keyof typeof variables
 type Values = { [N in Name]?: NonNullable<ReturnType<(typeof variables)[N]['parse']>> }
 
+/** What one bot may use. */
+interface BotLimits {
+  readonly memoryMb: number
+  readonly cpus: number
+  readonly diskMb: number
+}
+
 export interface Config {
   readonly host: string
   readonly port: number
@@ -147,6 +166,8 @@ export interface Config {
   readonly signups: 'open' | 'invite' | 'closed'
   /** Null: no limit. */
   readonly botsPerUser: number | null
+  readonly botLimits: BotLimits
+  readonly botLimitsMax: BotLimits
   /** Undefined: none for requests from this machine itself, 6000 for all others. */
   readonly apiRateLimit: number | undefined
   readonly metricsToken: string | undefined
@@ -196,6 +217,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     chat: chatOf(values),
     signups: values.SIGNUPS ?? (isLocal ? 'open' : 'closed'),
     botsPerUser: botsPerUser === 0 ? null : botsPerUser,
+    botLimits: values.BOT_LIMITS ?? { memoryMb: 512, cpus: 0.5, diskMb: 1024 },
+    botLimitsMax: values.BOT_LIMITS_MAX ?? { memoryMb: 2048, cpus: 2, diskMb: 10_240 },
     apiRateLimit: values.API_RATE_LIMIT,
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
@@ -236,6 +259,12 @@ function parseOrigin(value: string): string | undefined {
   const url = new URL(value)
   const isPlain = url.pathname === '/' && !url.search && !url.hash && !url.username && !url.password
   return isPlain && /^https?:$/.test(url.protocol) ? url.origin : undefined
+}
+
+function parseLimits(value: string): BotLimits | undefined {
+  const [, memory, cpus, disk] = /^(\d{1,7}),(\d{1,3}(?:\.\d{1,3})?),(\d{1,8})$/.exec(value.replaceAll(' ', '')) ?? []
+  const limits = { memoryMb: Number(memory), cpus: Number(cpus), diskMb: Number(disk) }
+  return limits.memoryMb >= 16 && limits.cpus > 0 && limits.diskMb >= 16 ? limits : undefined
 }
 
 function parseCidrs(value: string): Cidr[] | undefined {

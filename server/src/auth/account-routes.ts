@@ -16,6 +16,7 @@ import {
   insertOneTimeCode,
   listApiKeys,
   listAuditEvents,
+  listBotNames,
   listSessions,
   listUsers,
   readUser,
@@ -45,10 +46,11 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   )
 
   api.handle('exportMe', async ({ caller, db }) => {
-    const [user, keys, sessions, audit] = await Promise.all([
+    const [user, keys, sessions, bots, audit] = await Promise.all([
       getUser(caller.userId),
       listApiKeys(db, caller.userId),
       listSessions(db, caller.userId, app.clock.now()),
+      listBotNames(db, caller.userId),
       listAuditEvents(db, caller.userId, { limit: exportedEventsMax, offset: 0 }),
     ])
     return {
@@ -60,6 +62,7 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
         createdAt: created_at.toISOString(),
         expiresAt: expires_at.toISOString(),
       })),
+      bots: bots.map(({ id, name, type, created_at }) => ({ id, name, type, createdAt: created_at.toISOString() })),
       audit: audit.rows.map(auditJson),
     }
   })

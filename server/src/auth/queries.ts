@@ -214,6 +214,19 @@ export function listSessions(
     .execute()
 }
 
+/** For the export of somebody's data. */
+export function listBotNames(
+  db: Db,
+  userId: string,
+): Promise<{ id: string; name: string; type: string; created_at: Date }[]> {
+  return db
+    .selectFrom('bots')
+    .select(['id', 'name', 'type', 'created_at'])
+    .where('user_id', '=', userId)
+    .orderBy('id')
+    .execute()
+}
+
 interface NewAuditEvent {
   readonly userId: string
   readonly kind: AuditKind

@@ -2,38 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SignJWT } from 'jose'
 import { startTestServer, TestClock, type TestServer } from '../../test/api.ts'
+import { type Answer, call, data } from '../../test/call.ts'
 import { createAwayPool, createTestPool } from '../../test/db.ts'
 import { followLogin, makeOwner, type Person, signIn } from '../../test/people.ts'
 import { noteSecret } from '../../test/secrets.ts'
 import { randomToken } from '../lib/secret.ts'
 
-interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: Record<string, unknown>
-}
-
-async function call(
-  server: TestServer,
-  method: string,
-  path: string,
-  options: { as?: Person | { key: string }; body?: unknown; headers?: Record<string, string> } = {},
-): Promise<Answer> {
-  const { as, body, headers = {} } = options
-  const answer = await fetch(`${server.url}/api/v1${path}`, {
-    method,
-    headers: { 'content-type': 'application/json', ...(as && { 'x-api-key': as.key }), ...headers },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
-  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Record<string, unknown> }
-}
-
-const data = ({ body }: Answer) => body['data'] as Record<string, unknown>[]
-
 test('a key is shown once, listed without itself, and stops working from the next request on', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
-  const made = await call(server, 'POST', '/auth/api-keys', { as: ann, body: { name: '  CI  ' } })
+  const made = await call(server, 'POST /auth/api-keys', { as: ann, body: { name: '  CI  ' } })
   assert.equal(made.status, 201)
   const { id, key } = made.body as { id: string; key: string }
   noteSecret(key)
@@ -43,21 +21,21 @@ test('a key is shown once, listed without itself, and stops working from the nex
   assert.equal(made.headers.get('location'), `/api/v1/auth/api-keys/${id}`)
   assert.equal(made.body['last4'], key.slice(-4))
 
-  const [newest] = data(await call(server, 'GET', '/auth/api-keys', { as: ann }))
+  const [newest] = data(await call(server, 'GET /auth/api-keys', { as: ann }))
   assert.deepEqual(Object.keys(newest ?? {}).toSorted(), ['createdAt', 'id', 'last4', 'lastUsedAt', 'name'])
   assert.equal(newest?.['lastUsedAt'], null)
 
-  assert.equal((await call(server, 'GET', '/me', { as: { key } })).status, 200)
-  assert.deepEqual((await call(server, 'DELETE', `/auth/api-keys/${id}`, { as: ann })).body, { id, deleted: true })
-  assert.equal((await call(server, 'GET', '/me', { as: { key } })).status, 401)
-  assert.equal((await call(server, 'DELETE', `/auth/api-keys/${id}`, { as: ann })).status, 404)
+  assert.equal((await call(server, 'GET /me', { as: { key } })).status, 200)
+  assert.deepEqual((await call(server, `DELETE /auth/api-keys/${id}`, { as: ann })).body, { id, deleted: true })
+  assert.equal((await call(server, 'GET /me', { as: { key } })).status, 401)
+  assert.equal((await call(server, `DELETE /auth/api-keys/${id}`, { as: ann })).status, 404)
 })
 
 test('names of keys: 1 to 128 characters, not only spaces, no control characters, need not be unique', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
   const status = async (name: unknown) => {
-    const answer = await call(server, 'POST', '/auth/api-keys', { as: ann, body: { name } })
+    const answer = await call(server, 'POST /auth/api-keys', { as: ann, body: { name } })
     if (answer.status === 201) noteSecret(String(answer.body['key']))
     return answer.status
   }
@@ -71,18 +49,18 @@ test('when a key was last used is noted once a minute at most', async () => {
   const ann = await signIn(server, 'ann')
   const lastUsed = async () => {
     await new Promise((resolve) => setTimeout(resolve, 50)) // it is noted behind the request
-    return data(
-      await call(server, 'GET', '/auth/api-keys', { headers: { authorization: `Bearer ${ann.token}` } }),
-    )[0]?.['lastUsedAt']
+    return data(await call(server, 'GET /auth/api-keys', { headers: { authorization: `Bearer ${ann.token}` } }))[0]?.[
+      'lastUsedAt'
+    ]
   }
-  await call(server, 'GET', '/me', { as: ann })
+  await call(server, 'GET /me', { as: ann })
   const first = await lastUsed()
   assert.equal(first, server.clock.now().toISOString())
   server.clock.advance(30_000)
-  await call(server, 'GET', '/me', { as: ann })
+  await call(server, 'GET /me', { as: ann })
   assert.equal(await lastUsed(), first)
   server.clock.advance(31_000)
-  await call(server, 'GET', '/me', { as: ann })
+  await call(server, 'GET /me', { as: ann })
   assert.equal(await lastUsed(), server.clock.now().toISOString())
 })
 
@@ -95,7 +73,7 @@ test('100 parallel creations at 199 of 200 keys: exactly one succeeds', async ()
     [ann.id],
   )
   const answers = await Promise.all(
-    Array.from({ length: 100 }, () => call(server, 'POST', '/auth/api-keys', { as: ann, body: { name: 'race' } })),
+    Array.from({ length: 100 }, () => call(server, 'POST /auth/api-keys', { as: ann, body: { name: 'race' } })),
   )
   const made = answers.filter(({ status }) => status === 201)
   for (const { body } of made) noteSecret(String(body['key']))
@@ -111,7 +89,7 @@ test('if both credentials are sent one valid one suffices, and the key says who 
   const server = await startTestServer()
   const [ann, bob] = [await signIn(server, 'ann'), await signIn(server, 'bob')]
   const who = async (headers: Record<string, string>) => {
-    const { status, body } = await call(server, 'GET', '/me', { headers })
+    const { status, body } = await call(server, 'GET /me', { headers })
     return status === 200 ? body['name'] : status
   }
   const bearer = (token: string) => `Bearer ${token}`
@@ -139,8 +117,8 @@ test('each of the 23 hosting paths is 401 with no, a revoked, an expired, a forg
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
   const revoked = await signIn(server, 'bob')
-  const [{ id } = {}] = data(await call(server, 'GET', '/auth/api-keys', { as: revoked }))
-  await call(server, 'DELETE', `/auth/api-keys/${String(id)}`, { as: revoked })
+  const [{ id } = {}] = data(await call(server, 'GET /auth/api-keys', { as: revoked }))
+  await call(server, `DELETE /auth/api-keys/${String(id)}`, { as: revoked })
   const { sub, jti } = JSON.parse(Buffer.from(ann.token.split('.')[1] ?? '', 'base64url').toString()) as {
     sub: string
     jti: string
@@ -169,7 +147,7 @@ test('each of the 23 hosting paths is 401 with no, a revoked, an expired, a forg
   for (const [what, headers] of Object.entries(wrong)) {
     for (const line of hostingPaths) {
       const [method = '', path = ''] = line.split(' ')
-      const { status, body, headers: answered } = await call(server, method, path, { headers })
+      const { status, body, headers: answered } = await call(server, `${method} ${path}`, { headers })
       assert.equal(status, 401, `${line} with ${what}`)
       assert.equal(
         body['detail'],
@@ -180,19 +158,19 @@ test('each of the 23 hosting paths is 401 with no, a revoked, an expired, a forg
   }
   const valid = await sign(own, { iat: now, exp: now + 600 })
   assert.equal(
-    (await call(server, 'GET', '/me', { headers: { authorization: `Bearer ${valid}` } })).status,
+    (await call(server, 'GET /me', { headers: { authorization: `Bearer ${valid}` } })).status,
     200,
     'the same claims, signed right, get in',
   )
-  assert.equal((await call(server, 'GET', '/nonsense', { as: ann })).status, 404)
-  assert.equal((await call(server, 'PUT', '/auth/api-keys', { as: ann })).status, 405)
+  assert.equal((await call(server, 'GET /nonsense', { as: ann })).status, 404)
+  assert.equal((await call(server, 'PUT /auth/api-keys', { as: ann })).status, 405)
 })
 
 test('a token lasts 7 days and no longer, unless its session ends before', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
   const me = () =>
-    call(server, 'GET', '/me', { headers: { authorization: `Bearer ${ann.token}` } }).then(({ status }) => status)
+    call(server, 'GET /me', { headers: { authorization: `Bearer ${ann.token}` } }).then(({ status }) => status)
   server.clock.advance(7 * 86_400_000 - 2_000)
   assert.equal(await me(), 200)
   server.clock.advance(2_000)
@@ -203,29 +181,29 @@ test('signing out ends the cookie and its tokens; signing out everywhere ends al
   const server = await startTestServer()
   const [first, second] = [await signIn(server, 'ann'), await signIn(server, 'ann')]
   const status = (person: Person) =>
-    call(server, 'GET', '/me', { headers: { authorization: `Bearer ${person.token}` } }).then((answer) => answer.status)
-  const out = await call(server, 'POST', '/auth/logout', { headers: { cookie: first.cookie } })
+    call(server, 'GET /me', { headers: { authorization: `Bearer ${person.token}` } }).then((answer) => answer.status)
+  const out = await call(server, 'POST /auth/logout', { headers: { cookie: first.cookie } })
   assert.deepEqual(out.body, { signedOut: 1 })
   assert.match(out.headers.get('set-cookie') ?? '', /botberth_session=; .*Max-Age=0/)
   assert.deepEqual([await status(first), await status(second)], [401, 200])
-  assert.equal((await call(server, 'POST', '/auth/token', { headers: { cookie: first.cookie } })).status, 401)
+  assert.equal((await call(server, 'POST /auth/token', { headers: { cookie: first.cookie } })).status, 401)
 
   const third = await signIn(server, 'ann')
-  const everywhere = await call(server, 'POST', '/auth/logout', {
+  const everywhere = await call(server, 'POST /auth/logout', {
     headers: { authorization: `Bearer ${third.token}` },
     body: { everywhere: true },
   })
   assert.deepEqual(everywhere.body, { signedOut: 2 })
   assert.deepEqual([await status(second), await status(third)], [401, 401])
-  assert.equal((await call(server, 'GET', '/me', { as: third })).status, 200, 'keys live on')
-  assert.equal((await call(server, 'POST', '/auth/logout', { as: third })).status, 401, 'a key is no session')
+  assert.equal((await call(server, 'GET /me', { as: third })).status, 200, 'keys live on')
+  assert.equal((await call(server, 'POST /auth/logout', { as: third })).status, 401, 'a key is no session')
 })
 
 test('the cookie is exchanged for pages of our own origin only', async () => {
   const server = await startTestServer()
   const { cookie } = await signIn(server, 'ann')
   const status = (headers: Record<string, string>) =>
-    call(server, 'POST', '/auth/token', { headers: { cookie, ...headers } }).then((answer) => answer.status)
+    call(server, 'POST /auth/token', { headers: { cookie, ...headers } }).then((answer) => answer.status)
   assert.equal(await status({}), 200)
   assert.equal(await status({ origin: server.url, 'sec-fetch-site': 'same-origin' }), 200)
   assert.equal(await status({ origin: 'https://evil.example' }), 403)
@@ -321,13 +299,13 @@ test('the same name is the same person, with the name kept fresh, and never the 
     await signIn(server, 'Owner'),
   ]
   assert.equal(once.id, again.id)
-  const { body } = await call(server, 'GET', '/me', { as: again })
+  const { body } = await call(server, 'GET /me', { as: again })
   assert.match(String(body['chatUserId']), /^\d{18}$/)
   assert.deepEqual(
     { ...body, id: '', chatUserId: '' },
     { id: '', name: 'ANN LEE', avatarUrl: null, chatUserId: '', role: 'user', limits: { bots: null, apiKeys: 200 } },
   )
-  assert.equal((await call(server, 'GET', '/me', { as: owner })).body['role'], 'user')
+  assert.equal((await call(server, 'GET /me', { as: owner })).body['role'], 'user')
 })
 
 test('the owner’s link works once, within ten minutes, and looking at it does not use it up', async () => {
@@ -336,15 +314,15 @@ test('the owner’s link works once, within ten minutes, and looking at it does 
   const link = `/auth/owner?code=${linkCode}`
   await fetch(server.url + link, { method: 'HEAD' })
   const cookie = await followLogin(server, link)
-  const { body } = await call(server, 'POST', '/auth/token', { headers: { cookie } })
+  const { body } = await call(server, 'POST /auth/token', { headers: { cookie } })
   noteSecret(String(body['accessToken']))
   assert.equal(
-    (await call(server, 'GET', '/me', { headers: { authorization: `Bearer ${String(body['accessToken'])}` } })).body[
+    (await call(server, 'GET /me', { headers: { authorization: `Bearer ${String(body['accessToken'])}` } })).body[
       'role'
     ],
     'owner',
   )
-  assert.equal((await call(server, 'GET', '/me', { as: { key } })).body['role'], 'owner')
+  assert.equal((await call(server, 'GET /me', { as: { key } })).body['role'], 'owner')
   assert.equal((await fetch(server.url + link, { redirect: 'manual' })).status, 409)
   assert.equal((await fetch(`${server.url}/auth/owner`, { redirect: 'manual' })).status, 409)
 })
@@ -352,7 +330,7 @@ test('the owner’s link works once, within ten minutes, and looking at it does 
 test('another kind of one-time code is worth nothing as the owner’s link', async () => {
   const server = await startTestServer()
   const owner = await makeOwner(server)
-  const invite = String((await call(server, 'POST', '/operator/invites', { as: owner })).body['url'])
+  const invite = String((await call(server, 'POST /operator/invites', { as: owner })).body['url'])
   const code = new URL(invite).searchParams.get('invite') ?? ''
   noteSecret(code)
   assert.equal((await fetch(`${server.url}/auth/owner?code=${code}`, { redirect: 'manual' })).status, 409)
@@ -369,7 +347,7 @@ test('sign-ups: open, by invitation, closed', async () => {
   const byInvite = await startTestServer({ env: { SIGNUPS: 'invite' } })
   const owner = await makeOwner(byInvite)
   assert.equal(await tryLogin(byInvite, 'ann'), 'signups_closed')
-  const url = new URL(String((await call(byInvite, 'POST', '/operator/invites', { as: owner })).body['url']))
+  const url = new URL(String((await call(byInvite, 'POST /operator/invites', { as: owner })).body['url']))
   const code = url.searchParams.get('invite') ?? ''
   noteSecret(code)
   assert.equal(await tryLogin(byInvite, 'ann', `&invite=${code}`), 'in')
@@ -384,20 +362,21 @@ test('the operator’s endpoints are the owner’s alone', async () => {
   for (const line of [
     'GET /operator/host',
     'GET /operator/users',
+    'GET /operator/bots',
     `PATCH /operator/users/${ann.id}`,
     'POST /operator/invites',
   ]) {
     const [method = '', path = ''] = line.split(' ')
     assert.equal(
-      (await call(server, method, path, { as: ann, body: method === 'PATCH' ? {} : undefined })).status,
+      (await call(server, `${method} ${path}`, { as: ann, body: method === 'PATCH' ? {} : undefined })).status,
       403,
       line,
     )
   }
-  const host = await call(server, 'GET', '/operator/host', { as: owner })
+  const host = await call(server, 'GET /operator/host', { as: owner })
   assert.equal(host.status, 200)
   assert((host.body['disk'] as { totalBytes: number }).totalBytes > 0)
-  const users = await call(server, 'GET', '/operator/users?limit=1', { as: owner })
+  const users = await call(server, 'GET /operator/users?limit=1', { as: owner })
   assert.deepEqual([users.body['total'], users.body['totalPages'], data(users)[0]?.['id']], [2, 2, ann.id])
 })
 
@@ -406,38 +385,38 @@ test('a suspended account gets in nowhere, at once, and comes back as it was', a
   const owner = await makeOwner(server)
   const ann = await signIn(server, 'ann')
   const suspend = (suspended: boolean) =>
-    call(server, 'PATCH', `/operator/users/${ann.id}`, { as: owner, body: { suspended } })
+    call(server, `PATCH /operator/users/${ann.id}`, { as: owner, body: { suspended } })
   assert.equal((await suspend(true)).body['suspended'], true)
   for (const headers of [{ 'x-api-key': ann.key }, { authorization: `Bearer ${ann.token}` }]) {
-    const { status, body } = await call(server, 'GET', '/me', { headers })
+    const { status, body } = await call(server, 'GET /me', { headers })
     assert.deepEqual([status, body['code']], [403, 'account_suspended'])
   }
   await assert.rejects(signIn(server, 'ann'), /account_suspended/)
   await suspend(false)
-  assert.equal((await call(server, 'GET', '/me', { as: ann })).status, 200)
-  const kinds = data(await call(server, 'GET', '/me/audit', { as: ann })).map(({ kind }) => kind)
+  assert.equal((await call(server, 'GET /me', { as: ann })).status, 200)
+  const kinds = data(await call(server, 'GET /me/audit', { as: ann })).map(({ kind }) => kind)
   assert.deepEqual(kinds, ['unsuspended', 'suspended', 'key_created', 'login'])
-  const me = await call(server, 'GET', '/me', { as: owner })
+  const me = await call(server, 'GET /me', { as: owner })
   assert.equal(
-    (await call(server, 'PATCH', `/operator/users/${String(me.body['id'])}`, { as: owner, body: { suspended: true } }))
+    (await call(server, `PATCH /operator/users/${String(me.body['id'])}`, { as: owner, body: { suspended: true } }))
       .status,
     409,
   )
-  assert.equal((await call(server, 'PATCH', '/operator/users/usr_nobody', { as: owner, body: {} })).status, 404)
+  assert.equal((await call(server, 'PATCH /operator/users/usr_nobody', { as: owner, body: {} })).status, 404)
 })
 
 test('limits that the operator sets are shown to whom they hold for', async () => {
   const server = await startTestServer({ env: { BOTS_PER_USER: '5' } })
   const owner = await makeOwner(server)
   const ann = await signIn(server, 'ann')
-  const bots = async () => ((await call(server, 'GET', '/me', { as: ann })).body['limits'] as { bots: number }).bots
+  const bots = async () => ((await call(server, 'GET /me', { as: ann })).body['limits'] as { bots: number }).bots
   assert.equal(await bots(), 5)
-  await call(server, 'PATCH', `/operator/users/${ann.id}`, { as: owner, body: { limits: { bots: 50 } } })
+  await call(server, `PATCH /operator/users/${ann.id}`, { as: owner, body: { limits: { bots: 50 } } })
   assert.equal(await bots(), 50)
-  await call(server, 'PATCH', `/operator/users/${ann.id}`, { as: owner, body: { limits: { bots: null } } })
+  await call(server, `PATCH /operator/users/${ann.id}`, { as: owner, body: { limits: { bots: null } } })
   assert.equal(await bots(), 5)
   assert.equal(
-    (await call(server, 'PATCH', `/operator/users/${ann.id}`, { as: owner, body: { limits: { bots: -1 } } })).status,
+    (await call(server, `PATCH /operator/users/${ann.id}`, { as: owner, body: { limits: { bots: -1 } } })).status,
     400,
   )
 })
@@ -446,14 +425,14 @@ test('everybody can take their data along and go; the owner cannot go', async ()
   const server = await startTestServer()
   const owner = await makeOwner(server)
   const ann = await signIn(server, 'ann')
-  const exported = await call(server, 'GET', '/me/export', { as: ann })
+  const exported = await call(server, 'GET /me/export', { as: ann })
   assert.equal((exported.body['me'] as { id: string }).id, ann.id)
   assert.equal((exported.body['apiKeys'] as unknown[]).length, 1)
   assert.doesNotMatch(JSON.stringify(exported.body), /svc_live_/)
-  assert.deepEqual((await call(server, 'DELETE', '/me', { as: ann })).body, { id: ann.id, deleted: true })
-  assert.equal((await call(server, 'GET', '/me', { as: ann })).status, 401)
-  assert.equal((await call(server, 'GET', '/me', { headers: { authorization: `Bearer ${ann.token}` } })).status, 401)
-  assert.equal((await call(server, 'DELETE', '/me', { as: owner })).status, 409)
+  assert.deepEqual((await call(server, 'DELETE /me', { as: ann })).body, { id: ann.id, deleted: true })
+  assert.equal((await call(server, 'GET /me', { as: ann })).status, 401)
+  assert.equal((await call(server, 'GET /me', { headers: { authorization: `Bearer ${ann.token}` } })).status, 401)
+  assert.equal((await call(server, 'DELETE /me', { as: owner })).status, 409)
   const rows = await server.pool.query(
     `select 1 from api_keys where user_id = $1 union all select 1 from sessions where user_id = $1 union all select 1 from audit_events where user_id = $1`,
     [ann.id],
@@ -464,7 +443,7 @@ test('everybody can take their data along and go; the owner cannot go', async ()
 test('pairing: pending, approved by somebody who is signed in, claimed once', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
-  const start = await call(server, 'POST', '/auth/device', { body: { name: 'laptop' } })
+  const start = await call(server, 'POST /auth/device', { body: { name: 'laptop' } })
   assert.equal(start.status, 200)
   const { deviceCode, userCode, verificationUrl, interval } = start.body as {
     deviceCode: string
@@ -476,21 +455,19 @@ test('pairing: pending, approved by somebody who is signed in, claimed once', as
   assert.match(userCode, /^[A-Z]{4}-[A-Z]{4}$/)
   assert.equal(verificationUrl, `${server.url}/device?code=${userCode}`)
   assert(interval > 0)
-  const claim = () => call(server, 'POST', '/auth/device/token', { body: { deviceCode } })
+  const claim = () => call(server, 'POST /auth/device/token', { body: { deviceCode } })
   assert.deepEqual([(await claim()).status, (await claim()).body['code']], [409, 'authorization_pending'])
-  assert.equal((await call(server, 'POST', `/auth/device/${userCode}`, { body: { approve: true } })).status, 401)
+  assert.equal((await call(server, `POST /auth/device/${userCode}`, { body: { approve: true } })).status, 401)
   assert.equal(
-    (await call(server, 'GET', `/auth/device/${userCode.toLowerCase().replace('-', '')}`, { as: ann })).body[
-      'clientName'
-    ],
+    (await call(server, `GET /auth/device/${userCode.toLowerCase().replace('-', '')}`, { as: ann })).body['clientName'],
     'laptop',
   )
   assert.equal(
-    (await call(server, 'POST', `/auth/device/${userCode}`, { as: ann, body: { approve: true } })).body['status'],
+    (await call(server, `POST /auth/device/${userCode}`, { as: ann, body: { approve: true } })).body['status'],
     'approved',
   )
   assert.equal(
-    (await call(server, 'POST', `/auth/device/${userCode}`, { as: ann, body: { approve: false } })).status,
+    (await call(server, `POST /auth/device/${userCode}`, { as: ann, body: { approve: false } })).status,
     409,
     'decided once',
   )
@@ -499,22 +476,22 @@ test('pairing: pending, approved by somebody who is signed in, claimed once', as
   assert.equal(granted.length, 1)
   const key = String(granted[0]?.body['key'])
   noteSecret(key)
-  assert.equal((await call(server, 'GET', '/me', { as: { key } })).body['name'], 'ann')
+  assert.equal((await call(server, 'GET /me', { as: { key } })).body['name'], 'ann')
   assert.equal((await claim()).status, 404)
-  assert.equal(data(await call(server, 'GET', '/auth/api-keys', { as: ann }))[0]?.['name'], 'laptop')
+  assert.equal(data(await call(server, 'GET /auth/api-keys', { as: ann }))[0]?.['name'], 'laptop')
 })
 
 test('pairing: denied, too late, unknown', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
   const start = async () => {
-    const { body } = await call(server, 'POST', '/auth/device')
+    const { body } = await call(server, 'POST /auth/device')
     noteSecret(String(body['deviceCode']))
     return body as { deviceCode: string; userCode: string }
   }
-  const claim = (deviceCode: string) => call(server, 'POST', '/auth/device/token', { body: { deviceCode } })
+  const claim = (deviceCode: string) => call(server, 'POST /auth/device/token', { body: { deviceCode } })
   const denied = await start()
-  await call(server, 'POST', `/auth/device/${denied.userCode}`, { as: ann, body: { approve: false } })
+  await call(server, `POST /auth/device/${denied.userCode}`, { as: ann, body: { approve: false } })
   assert.deepEqual(
     [(await claim(denied.deviceCode)).status, (await claim(denied.deviceCode)).body['code']],
     [403, 'authorization_denied'],
@@ -523,7 +500,7 @@ test('pairing: denied, too late, unknown', async () => {
   server.clock.advance(600_001)
   assert.equal((await claim(late.deviceCode)).status, 404)
   assert.equal(
-    (await call(server, 'POST', `/auth/device/${late.userCode}`, { as: ann, body: { approve: true } })).status,
+    (await call(server, `POST /auth/device/${late.userCode}`, { as: ann, body: { approve: true } })).status,
     404,
   )
   assert.equal((await claim('nonsense')).status, 404)
@@ -533,7 +510,7 @@ test('pairing: denied, too late, unknown', async () => {
 test('the pairing page asks whoever is signed in, and only there', async () => {
   const server = await startTestServer()
   const { cookie } = await signIn(server, 'ann')
-  const { body } = await call(server, 'POST', '/auth/device', { body: { name: '<script>' } })
+  const { body } = await call(server, 'POST /auth/device', { body: { name: '<script>' } })
   noteSecret(String(body['deviceCode']))
   const page = `${server.url}/device?code=${String(body['userCode'])}`
   const stranger = await fetch(page, { redirect: 'manual' })
@@ -557,7 +534,7 @@ test('an Idempotency-Key: one record, the secret not repeated, another body refu
   const server = await startTestServer()
   const [ann, bob] = [await signIn(server, 'ann'), await signIn(server, 'bob')]
   const create = async (as: Person, name: string, key: string) => {
-    const answer = await call(server, 'POST', '/auth/api-keys', {
+    const answer = await call(server, 'POST /auth/api-keys', {
       as,
       body: { name },
       headers: { 'idempotency-key': key },
@@ -571,7 +548,7 @@ test('an Idempotency-Key: one record, the secret not repeated, another body refu
   for (const { status, body } of answers.filter((answer) => answer !== made[0])) {
     assert.deepEqual([status, body['code'], body['id']], [409, 'secret_not_repeatable', made[0]?.body['id']])
   }
-  assert.equal(data(await call(server, 'GET', '/auth/api-keys', { as: ann })).length, 2)
+  assert.equal(data(await call(server, 'GET /auth/api-keys', { as: ann })).length, 2)
   const other = await create(ann, 'b', 'same')
   assert.deepEqual([other.status, other.body['code']], [422, 'idempotency_key_reused'])
   assert.equal((await create(bob, 'a', 'same')).status, 201)
@@ -584,8 +561,8 @@ test('a request that failed does not use its Idempotency-Key up', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
   const headers = { 'idempotency-key': 'k' }
-  assert.equal((await call(server, 'POST', '/auth/api-keys', { as: ann, body: {}, headers })).status, 400)
-  const made = await call(server, 'POST', '/auth/api-keys', { as: ann, body: { name: 'x' }, headers })
+  assert.equal((await call(server, 'POST /auth/api-keys', { as: ann, body: {}, headers })).status, 400)
+  const made = await call(server, 'POST /auth/api-keys', { as: ann, body: { name: 'x' }, headers })
   noteSecret(String(made.body['key']))
   assert.equal(made.status, 201)
 })
@@ -598,7 +575,7 @@ test('two servers on one database: what one revokes the other refuses, and the l
   const one = await startTestServer({ pool, clock, env })
   const two = await startTestServer({ pool: await createTestPool(database?.name), clock, env })
   const ann = await signIn(one, 'ann')
-  const statusAt = (server: TestServer) => call(server, 'GET', '/me', { as: ann }).then(({ status }) => status)
+  const statusAt = (server: TestServer) => call(server, 'GET /me', { as: ann }).then(({ status }) => status)
   assert.equal(await statusAt(two), 200)
 
   const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => statusAt(index % 2 ? one : two)))
@@ -606,25 +583,25 @@ test('two servers on one database: what one revokes the other refuses, and the l
   clock.advance(60_000)
 
   assert.equal(await statusAt(two), 200)
-  const [{ id } = {}] = data(await call(one, 'GET', '/auth/api-keys', { as: ann }))
-  await call(one, 'DELETE', `/auth/api-keys/${String(id)}`, { as: ann })
+  const [{ id } = {}] = data(await call(one, 'GET /auth/api-keys', { as: ann }))
+  await call(one, `DELETE /auth/api-keys/${String(id)}`, { as: ann })
   assert.equal(await statusAt(one), 401, 'at once')
   const deadline = Date.now() + 1_000
   while ((await statusAt(two)) !== 401) assert(Date.now() < deadline, 'within a second')
 
   const bob = await signIn(one, 'bob')
   const headers = { authorization: `Bearer ${bob.token}` }
-  assert.equal((await call(two, 'GET', '/me', { headers })).status, 200)
-  await call(one, 'POST', '/auth/logout', { headers })
+  assert.equal((await call(two, 'GET /me', { headers })).status, 200)
+  await call(one, 'POST /auth/logout', { headers })
   const end = Date.now() + 1_000
-  while ((await call(two, 'GET', '/me', { headers })).status !== 401) assert(Date.now() < end, 'a token too')
+  while ((await call(two, 'GET /me', { headers })).status !== 401) assert(Date.now() < end, 'a token too')
 })
 
 test('the limit for a credential has the same fields as the public one', async () => {
   const server = await startTestServer({ env: { API_RATE_LIMIT: '4' } })
   const ann = await signIn(server, 'ann') // three requests with the session
   const answers: Answer[] = []
-  for (let i = 0; i < 5; i++) answers.push(await call(server, 'GET', '/me', { as: ann }))
+  for (let i = 0; i < 5; i++) answers.push(await call(server, 'GET /me', { as: ann }))
   assert.deepEqual(
     answers.map(({ status }) => status),
     [200, 200, 200, 200, 429],
@@ -632,7 +609,7 @@ test('the limit for a credential has the same fields as the public one', async (
   assert.equal(answers[0]?.headers.get('ratelimit-policy'), '"api";q=4;w=60')
   assert.equal(answers[4]?.headers.get('retry-after'), '60')
   assert.equal(
-    (await call(server, 'GET', '/me', { headers: { authorization: `Bearer ${ann.token}` } })).status,
+    (await call(server, 'GET /me', { headers: { authorization: `Bearer ${ann.token}` } })).status,
     200,
     'another credential',
   )
@@ -651,9 +628,9 @@ test('behind a proxy on the same host: no sandbox, no open metrics, no unlimited
     assert.equal((await fetch(`${local.url}/sandbox/chat`, { headers })).status, 404)
     assert.equal((await fetch(`${local.url}/metrics`, { headers })).status, 403)
     assert.equal((await fetch(`${local.url}/api/v1/auth/chat/login`, { headers, redirect: 'manual' })).status, 409)
-    assert.equal((await call(local, 'GET', '/me', { as: ann, headers })).headers.get('x-ratelimit-limit'), '6000')
+    assert.equal((await call(local, 'GET /me', { as: ann, headers })).headers.get('x-ratelimit-limit'), '6000')
   }
-  assert.equal((await call(local, 'GET', '/me', { as: ann })).headers.get('x-ratelimit-limit'), null)
+  assert.equal((await call(local, 'GET /me', { as: ann })).headers.get('x-ratelimit-limit'), null)
   const { sendRaw } = await import('../../test/raw.ts')
   const foreign = (path: string) =>
     sendRaw(local.port, `GET ${path} HTTP/1.1\r\nHost: rebind.example\r\nConnection: close\r\n\r\n`)
@@ -675,7 +652,7 @@ test('while the database is away every endpoint that needs it answers 503', asyn
     'GET /auth/chat/login',
   ]) {
     const [method = '', path = ''] = line.split(' ')
-    const { status, body, headers } = await call(server, method, path, { headers: { 'x-api-key': key } })
+    const { status, body, headers } = await call(server, `${method} ${path}`, { headers: { 'x-api-key': key } })
     assert.deepEqual([status, body['code'], headers.get('retry-after')], [503, 'unavailable', '1'], line)
   }
 })
@@ -683,9 +660,9 @@ test('while the database is away every endpoint that needs it answers 503', asyn
 test('what cannot be found and what is somebody else’s are answered with the same bytes', async () => {
   const server = await startTestServer()
   const [ann, bob] = [await signIn(server, 'ann'), await signIn(server, 'bob')]
-  const [{ id } = {}] = data(await call(server, 'GET', '/auth/api-keys', { as: ann }))
+  const [{ id } = {}] = data(await call(server, 'GET /auth/api-keys', { as: ann }))
   const ask = async (keyId: string) => {
-    const { status, body } = await call(server, 'DELETE', `/auth/api-keys/${keyId}`, {
+    const { status, body } = await call(server, `DELETE /auth/api-keys/${keyId}`, {
       as: bob,
       headers: { 'x-request-id': 'same' },
     })
@@ -695,5 +672,5 @@ test('what cannot be found and what is somebody else’s are answered with the s
   assert.equal(foreign, await ask(String(id).replace(/.$/, 'x')))
   assert.equal(foreign, await ask('malformed'))
   assert.match(foreign, /"status":404/)
-  assert.equal(data(await call(server, 'GET', '/auth/api-keys', { as: ann })).length, 1)
+  assert.equal(data(await call(server, 'GET /auth/api-keys', { as: ann })).length, 1)
 })

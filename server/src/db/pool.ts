@@ -263,9 +263,9 @@ const awayCodes = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ])
-// What pg says in words only.
+// What pg says in words only. A plan is outdated when another server has migrated: a new connection heals that.
 const awayTexts =
-  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|connection is closed|not queryable/i
+  /Connection terminated|Query read timeout|cached plan must not change|timeout exceeded when trying to connect|Client has encountered a connection error|connection is closed|not queryable/i
 
 /** The statement did not run, or nobody knows whether it did, because the database could not be reached. */
 function isAway(error: unknown): boolean {

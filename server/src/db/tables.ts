@@ -11,6 +11,7 @@ export interface Tables {
   audit_events: AuditEventsTable
   idempotency_keys: IdempotencyKeysTable
   sandbox_applications: SandboxApplicationsTable
+  bots: BotsTable
 }
 
 /** Objects come out as they are and go in as text. */
@@ -88,6 +89,30 @@ interface IdempotencyKeysTable {
   location: Generated<string | null>
   record_id: Generated<string | null>
   expires_at: Date
+}
+
+interface BotsTable {
+  id: string
+  user_id: string
+  identifier: string
+  name: string
+  type: 'custom' | 'git' | 'marketplace'
+  language: string | null
+  git_url: string | null
+  git_branch: string | null
+  auto_deploy_enabled: boolean
+  template_id: string | null
+  start_command: string | null
+  build_command: string | null
+  memory_mb: number
+  cpus: number
+  disk_mb: number
+  backups_daily: Generated<boolean>
+  backups_keep: Generated<number>
+  first_deployed_at: Date | null
+  expires_at: Date
+  created_at: Date
+  updated_at: Date
 }
 
 interface SandboxApplicationsTable {

@@ -22,8 +22,19 @@ const apiKeyOf = async (person: Person) => {
   return row?.id ?? ''
 }
 
+const botOf = async (person: Person) => {
+  const headers = { 'x-api-key': person.key, 'content-type': 'application/json' }
+  const body = JSON.stringify({ name: 'mine', type: 'custom' })
+  const answer = await fetch(`${server.url}/api/v1/bots`, { method: 'POST', headers, body })
+  return ((await answer.json()) as { id: string }).id
+}
+
 const cases: Partial<Record<EndpointName, Case | string>> = {
   revokeApiKey: { make: apiKeyOf },
+  getBot: { make: botOf },
+  updateBot: { make: botOf, body: { name: 'yours' } },
+  deleteBot: { make: botOf },
+  renewBot: { make: botOf },
   getDevicePairing: 'belongs to nobody until somebody who knows the code decides',
   decideDevicePairing: 'belongs to nobody until somebody who knows the code decides',
   updateUser: 'the owner’s alone: 403 for all others, whatever the id',

@@ -1,0 +1,200 @@
+import { randomInt } from 'node:crypto'
+import type { BodyOf } from '@botberth/contract/endpoints.ts'
+import { findUser, lockUser } from '../auth/queries.ts'
+import type { App } from '../context.ts'
+import type { Db } from '../db/pool.ts'
+import type { Api } from '../http/endpoint.ts'
+import { readPage } from '../http/paging.ts'
+import { AppError, type FieldError, validationError } from '../lib/app-error.ts'
+import { newId } from '../lib/ids.ts'
+import { branchProblem, gitUrlProblem } from '../source/git-url.ts'
+import { findLanguage, languages } from '../source/languages.ts'
+import { readTemplates } from '../source/template.ts'
+import {
+  type BotRow,
+  countBots,
+  deleteBot,
+  getOwnedBot,
+  insertBot,
+  listAllBots,
+  listBots,
+  renewBot,
+  updateBot,
+} from './queries.ts'
+
+const renewalMs = 7 * 24 * 60 * 60_000
+
+/** Bots as records: making one contacts nothing and deploys nothing. */
+export function botRoutes(api: Api, app: App): void {
+  const { clock, config } = app
+  const templates = readTemplates()
+
+  api.handle('listBots', async ({ caller, db }) => {
+    const now = clock.now()
+    return { data: (await listBots(db, caller.userId)).map((bot) => botJson(bot, now)) }
+  })
+
+  api.handle('getBot', async ({ caller, params, db }) =>
+    botJson(await getOwnedBot(db, caller.userId, params.id), clock.now()),
+  )
+
+  api.handle('createBot', async ({ caller, body, db }) => {
+    const templateId = body.type === 'marketplace' ? chooseTemplate(templates, body) : (body.templateId ?? null)
+    checkSource(body)
+    const now = clock.now()
+    await takePlace(app, db, caller.userId)
+    const { memoryMb, cpus, diskMb } = config.botLimits
+    const bot = await insertBot(db, {
+      id: newId('bot', now),
+      user_id: caller.userId,
+      identifier: newIdentifier(),
+      name: body.name.trim(),
+      type: body.type,
+      language: body.language ?? null,
+      git_url: body.gitUrl ?? null,
+      git_branch: body.gitBranch ?? null,
+      auto_deploy_enabled: body.autoDeployEnabled ?? false,
+      template_id: templateId,
+      memory_mb: memoryMb,
+      cpus,
+      disk_mb: diskMb,
+      expires_at: new Date(now.getTime() + renewalMs),
+      created_at: now,
+      updated_at: now,
+    })
+    return botJson(bot, now)
+  })
+
+  api.handle('updateBot', async ({ caller, params, body, db }) => {
+    await getOwnedBot(db, caller.userId, params.id) // not found comes before what is wrong with the values
+    checkChanges(app, body)
+    const now = clock.now()
+    const { limits = {}, backups = {} } = body
+    const given = {
+      name: body.name?.trim(),
+      auto_deploy_enabled: body.autoDeployEnabled,
+      git_branch: body.gitBranch,
+      language: body.language,
+      start_command: body.startCommand,
+      build_command: body.buildCommand,
+      memory_mb: limits.memoryMb,
+      cpus: limits.cpus,
+      disk_mb: limits.diskMb,
+      backups_daily: backups.daily,
+      backups_keep: backups.keep,
+    }
+    const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+    return botJson(await updateBot(db, { userId: caller.userId, id: params.id }, { ...changes, updated_at: now }), now)
+  })
+
+  api.handle('deleteBot', async ({ caller, params, db }) => {
+    await deleteBot(db, caller.userId, params.id)
+    return { id: params.id, deleted: true as const }
+  })
+
+  api.handle('renewBot', async ({ caller, params, db }) => {
+    const now = clock.now()
+    return botJson(await renewBot(db, { userId: caller.userId, id: params.id }, now), now)
+  })
+
+  api.handle('listAllBots', ({ query, db }) =>
+    readPage(query, async (range) => {
+      const { rows, total } = await listAllBots(db, range)
+      const now = clock.now()
+      const withOwner = rows.map((bot) => ({ ...botJson(bot, now), owner: { id: bot.user_id, name: bot.owner_name } }))
+      return { rows: withOwner, total }
+    }),
+  )
+
+  const known = { data: languages.map(({ id, name, spellings }) => ({ id, name, spellings: [...spellings] })) }
+  api.handle('listLanguages', () => known)
+}
+
+/** One of the bots that this person may have. Holds their row, so that two requests cannot take the last place. */
+async function takePlace({ config }: App, db: Db, userId: string): Promise<void> {
+  await lockUser(db, userId)
+  const user = await findUser(db, userId)
+  const most = user?.bots_max ?? (user?.role === 'owner' ? null : config.botsPerUser)
+  if (most === null || (await countBots(db, userId)) < most) return
+  throw new AppError('limit_reached', {
+    detail: `You may have ${most} bots, and have them. Delete one that is no longer used.`,
+  })
+}
+
+function checkSource({ type, gitUrl, gitBranch }: BodyOf<'createBot'>): void {
+  const problems: FieldError[] = []
+  const url =
+    gitUrl === undefined ? (type === 'git' ? 'is required for the type git' : undefined) : gitUrlProblem(gitUrl)
+  if (url) problems.push({ pointer: '/gitUrl', detail: url })
+  const branch = gitBranch === undefined ? undefined : branchProblem(gitBranch)
+  if (branch) problems.push({ pointer: '/gitBranch', detail: branch })
+  if (problems.length > 0) throw validationError(problems)
+}
+
+function checkChanges({ config }: App, { gitBranch, limits = {} }: BodyOf<'updateBot'>): void {
+  const problems: FieldError[] = []
+  const branch = gitBranch === undefined ? undefined : branchProblem(gitBranch)
+  if (branch) problems.push({ pointer: '/gitBranch', detail: branch })
+  for (const name of ['memoryMb', 'cpus', 'diskMb'] as const) {
+    const most = config.botLimitsMax[name]
+    if ((limits[name] ?? 0) > most)
+      problems.push({ pointer: `/limits/${name}`, detail: `must be ${most} or less on this server` })
+  }
+  if (problems.length > 0) throw validationError(problems)
+}
+
+interface Wanted {
+  readonly templateId?: string
+  readonly language?: string
+}
+
+/** The one that was asked for, else the first of the language, else the first of all. */
+function chooseTemplate(
+  templates: readonly { id: string; language: string }[],
+  { templateId, language }: Wanted,
+): string {
+  if (templateId !== undefined) {
+    if (templates.some(({ id }) => id === templateId)) return templateId
+    throw validationError([
+      { pointer: '/templateId', detail: `must be one of ${templates.map(({ id }) => id).join(', ')}` },
+    ])
+  }
+  const wanted = language === undefined ? undefined : findLanguage(language)?.id
+  const chosen = templates.find((template) => template.language === wanted) ?? templates[0]
+  if (!chosen) throw new Error('there are no templates')
+  return chosen.id
+}
+
+// Lower-case base32 without what looks alike; 40 bits, unique in the database.
+const identifierLetters = 'abcdefghijkmnpqrstuvwxyz23456789'
+
+function newIdentifier(): string {
+  return Array.from({ length: 8 }, () => identifierLetters[randomInt(32)]).join('')
+}
+
+function botJson(bot: BotRow, now: Date) {
+  const status =
+    bot.expires_at <= now ? ('expired' as const) : bot.first_deployed_at ? ('active' as const) : ('new' as const)
+  return {
+    id: bot.id,
+    name: bot.name,
+    type: bot.type,
+    language: bot.language,
+    status,
+    identifier: bot.identifier,
+    gitUrl: bot.git_url,
+    gitBranch: bot.git_branch,
+    autoDeployEnabled: bot.auto_deploy_enabled,
+    templateId: bot.template_id,
+    repo: null,
+    server: { identifier: bot.identifier, state: 'offline' as const },
+    lastDeployment: null,
+    limits: { memoryMb: bot.memory_mb, cpus: bot.cpus, diskMb: bot.disk_mb },
+    startCommand: bot.start_command,
+    buildCommand: bot.build_command,
+    backups: { daily: bot.backups_daily, keep: bot.backups_keep },
+    expiresAt: bot.expires_at.toISOString(),
+    createdAt: bot.created_at.toISOString(),
+    updatedAt: bot.updated_at.toISOString(),
+  }
+}

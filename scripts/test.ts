@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { startTestPostgres } from '../server/test/postgres.ts'
+import { findUnseen } from '../server/test/seen.ts'
 
 // A file that hangs is a failure, not a reason to wait for ever.
 const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
@@ -44,7 +45,10 @@ async function runTests(): Promise<void> {
     process.once(signal, () => void postgres.stop().then(() => process.exit(1)))
   }
   try {
-    await runFiles(`With ${postgres.version}`, needDatabase, { concurrency: Math.max(2, cpus().length) })
+    await runFiles(`With ${postgres.version}`, needDatabase, {
+      concurrency: Math.max(2, cpus().length),
+      checkContract: true,
+    })
   } finally {
     await postgres.stop()
   }
@@ -75,6 +79,8 @@ function find(...patterns: string[]): string[] {
 }
 
 interface Mode {
+  /** Whether everything that the contract declares has to be seen. */
+  readonly checkContract?: boolean
   readonly isolation?: 'none' | 'process'
   readonly concurrency?: number
 }
@@ -85,7 +91,8 @@ async function runFiles(title: string, files: string[], mode: Mode): Promise<voi
   // Everything a test leaves behind goes with this folder.
   const scratch = mkdtempSync(join(tmpdir(), 'botberth-test-'))
   process.env['TEST_SCRATCH'] = scratch
-  const events = run({ files, cwd: root, timeout: fileTimeoutMs, ...mode })
+  const { checkContract = false, ...options } = mode
+  const events = run({ files, cwd: root, timeout: fileTimeoutMs, ...options })
   events.on('test:pass', ({ skip, todo, details }) => {
     if (details.type === 'suite') return
     if (skip !== undefined || todo !== undefined) totals.skipped++
@@ -95,5 +102,9 @@ async function runFiles(title: string, files: string[], mode: Mode): Promise<voi
     if (details.type !== 'suite') totals.failed++
   })
   await pipeline(events.compose(new spec()), process.stdout, { end: false })
+  for (const answer of checkContract ? findUnseen(scratch) : []) {
+    console.error(`✖ the contract declares what no test has seen: ${answer}`)
+    totals.failed++
+  }
   rmSync(scratch, { recursive: true, force: true })
 }

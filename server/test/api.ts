@@ -9,6 +9,7 @@ import type { Pool } from '../src/db/pool.ts'
 import { Secrets } from '../src/lib/secret.ts'
 import { createTestPool } from './db.ts'
 import { checkForSecrets, noteText } from './secrets.ts'
+import { noteSeen } from './seen.ts'
 
 /** A clock that stands still until it is moved. */
 export class TestClock {
@@ -53,7 +54,8 @@ export async function startTestServer({
   const log = pino({ level: 'debug' }, { write: noteText })
   const app: App = { config, log, clock, pool, secrets, version, publicUrl: () => url }
   const server = await buildServer(app)
-  server.addHook('onSend', (_request, reply, payload, done) => {
+  server.addHook('onSend', (request, reply, payload, done) => {
+    noteSeen(`${request.method} ${request.routeOptions.url}`, reply.statusCode, payload)
     if (reply.statusCode >= 400) noteText(String(payload))
     done(null, payload)
   })

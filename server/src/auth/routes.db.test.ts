@@ -674,3 +674,57 @@ test('what cannot be found and what is somebody else’s are answered with the s
   assert.match(foreign, /"status":404/)
   assert.equal(data(await call(server, 'GET /auth/api-keys', { as: ann })).length, 1)
 })
+
+test('signing out takes a body or none, and a page of another site cannot do it', async () => {
+  const server = await startTestServer()
+  const { token, cookie } = await signIn(server, 'ann')
+  const out = async (headers: Record<string, string>, body?: string) => {
+    const answer = await fetch(`${server.url}/api/v1/auth/logout`, {
+      method: 'POST',
+      headers,
+      ...(body !== undefined && { body }),
+    })
+    return [answer.status, ((await answer.json()) as { code?: string }).code]
+  }
+  const json = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  assert.deepEqual(await out(json, '{"everywhere":"yes"}'), [400, 'validation_failed'])
+  assert.deepEqual(await out(json, '{'), [400, 'invalid_json'])
+  assert.deepEqual(await out(json, `"${'x'.repeat(300_000)}"`), [413, 'payload_too_large'])
+  assert.deepEqual(await out({ ...json, 'content-type': 'text/plain' }, 'x'), [415, 'unsupported_media_type'])
+  assert.deepEqual(await out({ cookie, origin: 'https://evil.example' }), [403, 'forbidden'])
+  assert.deepEqual(await out(json), [200, undefined])
+})
+
+test('log-in paths refuse what they cannot read', async () => {
+  const server = await startTestServer()
+  for (const request of [
+    'GET /auth/chat/login?prompt=login',
+    'GET /auth/chat/login?returnTo=a&returnTo=b',
+    `GET /auth/chat/callback?state=${'x'.repeat(201)}`,
+  ]) {
+    const { status, body } = await call(server, request)
+    assert.deepEqual([status, body['code']], [400, 'validation_failed'], request)
+  }
+})
+
+test('a pairing that somebody with 200 keys approved gives no key until one is revoked', async () => {
+  const server = await startTestServer()
+  const ann = await signIn(server, 'ann')
+  const { deviceCode, userCode } = (await call(server, 'POST /auth/device')).body as {
+    deviceCode: string
+    userCode: string
+  }
+  noteSecret(deviceCode)
+  await call(server, `POST /auth/device/${userCode}`, { as: ann, body: { approve: true } })
+  await server.pool.query(
+    `insert into api_keys (id, user_id, name, hash, last4, created_at)
+     select 'key_filler' || n, $1, 'filler', sha256(n::text::bytea), '0000', now() from generate_series(1, 199) n`,
+    [ann.id],
+  )
+  const claim = () => call(server, 'POST /auth/device/token', { body: { deviceCode } })
+  assert.equal((await claim()).body['code'], 'limit_reached')
+  await call(server, 'DELETE /auth/api-keys/key_filler1', { as: ann })
+  const { status, body } = await claim()
+  noteSecret(String(body['key']))
+  assert.equal(status, 200)
+})

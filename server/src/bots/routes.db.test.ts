@@ -211,6 +211,12 @@ test('the same Idempotency-Key makes one bot and repeats its answer', async () =
   assert.equal(new Set(answers.map(({ headers }) => headers.get('location'))).size, 1)
   assert.equal(answers.filter(({ headers }) => headers.get('idempotency-replayed') === 'true').length, 7)
   assert.equal(data(await call(server, 'GET /bots', { as: ann })).length, 1)
+  const other = await call(server, 'POST /bots', {
+    as: ann,
+    body: { name: 'y', type: 'custom' },
+    headers: { 'idempotency-key': 'one' },
+  })
+  assert.deepEqual([other.status, other.body['code']], [422, 'idempotency_key_reused'])
 })
 
 test('languages are listed with their spellings', async () => {

@@ -208,7 +208,7 @@ interface Input {
 }
 
 /** The status of one request, after a check that an error is a well-formed problem. */
-async function call(endpoint: Endpoint, { id = 'x', query = '', body, type }: Input): Promise<number> {
+async function call(endpoint: Endpoint, { id = 'ABCD-EFGH', query = '', body, type }: Input): Promise<number> {
   const path = apiBases[endpoint.api] + endpoint.path.replace(/\{\w+\}/g, encodeURI(id).replaceAll('%25', '%')) + query
   const sent = body === undefined ? Buffer.alloc(0) : Buffer.from(body)
   const head = `${endpoint.method} ${path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${key}\r\nConnection: close\r\n${type === undefined ? '' : `Content-Type: ${type}\r\n`}Content-Length: ${sent.length}\r\n\r\n`

@@ -78,7 +78,10 @@ test('BOOTSTRAP_API_KEY works for the owner, and no other key is made or printed
     assert.equal(listed.data.length, 1)
     await stopServer(running, 'SIGKILL')
   }
-  await stopServer(await startServer({ dataDir }))
+  const other = `svc_live_${'Zz9'.repeat(12)}`
+  const rotated = await startServer({ dataDir, env: { BOOTSTRAP_API_KEY: other } })
+  assert.deepEqual([await role(rotated.url, key), await role(rotated.url, other)], [401, 'owner'], 'the old one goes')
+  await stopServer(rotated)
 })
 
 test('off loopback there is no sandbox, and whoever has no key stays out', async () => {

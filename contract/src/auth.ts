@@ -104,7 +104,7 @@ export const auth = {
     api: 'hosting',
     method: 'POST',
     path: '/auth/token',
-    access: 'session',
+    access: 'cookie',
     tag: login,
     summary: 'Exchange the session cookie for an access token of 7 days',
     description: 'Same-origin requests only.',

@@ -6,10 +6,11 @@ import { type ErrorCode, errors } from './errors.ts'
  * `public`: anybody, within the public limit of 100 requests in 15 minutes for one address.
  * `open`: anybody; the way in for those who have no credential yet.
  * `caller`: an API key or a JWT.
+ * `cookie`: the session's cookie, sent by a page of our own.
  * `session`: somebody who signed in, by the session's cookie or its JWT; an API key is no session.
  * `operator`: a caller whose role is `owner`.
  */
-export type Access = 'public' | 'open' | 'caller' | 'session' | 'operator'
+export type Access = 'public' | 'open' | 'caller' | 'cookie' | 'session' | 'operator'
 
 export interface Endpoint {
   readonly api: 'hosting' | 'list'
@@ -49,8 +50,7 @@ export function possibleErrors(endpoint: Endpoint): ErrorCode[] {
   }
   if (endpoint.query) codes.add('validation_failed')
   if (endpoint.params) codes.add('not_found')
-  if (endpoint.access === 'caller' || endpoint.access === 'session')
-    codes.add('unauthenticated').add('account_suspended')
+  if (['caller', 'cookie', 'session'].includes(endpoint.access)) codes.add('unauthenticated').add('account_suspended')
   if (endpoint.access === 'operator') codes.add('unauthenticated').add('account_suspended').add('forbidden')
   if (endpoint.creates) codes.add('validation_failed').add('idempotency_key_reused')
   if (endpoint.creates === 'withSecret') codes.add('secret_not_repeatable')

@@ -74,6 +74,7 @@ export const operator = {
     access: 'operator',
     tag,
     summary: 'Make a link with which one person can sign up, within 7 days',
-    answers: { 200: Type.Object({ url: Type.String(), expiresAt: Time('Until when it works.') }) },
+    creates: 'withSecret',
+    answers: { 201: Type.Object({ id: Type.String(), url: Type.String(), expiresAt: Time('Until when it works.') }) },
   }),
 }

@@ -34,9 +34,7 @@ export function Page<T extends TSchema>(item: T) {
 }
 
 export const PageQuery = Type.Object({
-  page: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, 'x-takes': 'a whole number from 1' }),
-  ),
+  page: Type.Optional(Type.Integer({ minimum: 1, default: 1, 'x-takes': 'a whole number from 1' })),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -54,8 +52,8 @@ export function Name(charactersMax: number) {
   return Type.String({
     minLength: 1,
     maxLength: charactersMax,
-    pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]+$',
-    'x-takes': `1 to ${charactersMax} characters, not only spaces, no control characters`,
+    pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]+$',
+    'x-takes': `1 to ${charactersMax} characters, not only spaces, no control or direction characters`,
   })
 }
 

@@ -6,14 +6,15 @@ import { createApiKey } from './auth/keys.ts'
 import { createOwnerLink, getOwner } from './auth/owner.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { attachDatabase } from './db/database.ts'
-import type { Db } from './db/pool.ts'
+import { DatabaseAway, type Db } from './db/pool.ts'
 import { tx } from './db/tx.ts'
 import { AppError } from './lib/app-error.ts'
 import { readInfo, StartError } from './lib/data-dir.ts'
 import { makeLog } from './lib/log.ts'
 
 const commands: Record<string, (db: Db, config: Config, args: readonly string[]) => Promise<string>> = {
-  async key(db, { keyPrefix: prefix }, [name = '']) {
+  async key(db, { keyPrefix: prefix }, words) {
+    const name = words.join(' ')
     if (!/^(?=.*\S)\P{Cc}{1,128}$/u.test(name))
       throw new StartError('Usage: npm run --silent key -- NAME (1 to 128 characters)')
     const { id: userId } = await getOwner(db)
@@ -28,7 +29,13 @@ const commands: Record<string, (db: Db, config: Config, args: readonly string[])
 try {
   await run(process.argv[2] ?? '', process.argv.slice(3))
 } catch (error) {
-  if (!(error instanceof StartError) && !(error instanceof ConfigError) && !(error instanceof AppError)) throw error
+  if (
+    !(error instanceof StartError) &&
+    !(error instanceof ConfigError) &&
+    !(error instanceof AppError) &&
+    !(error instanceof DatabaseAway)
+  )
+    throw error
   console.error(error.message)
   process.exitCode = 1
 }

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { endpointList } from '@botberth/contract/endpoints.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { meRoutes, operatorRoutes } from './auth/account-routes.ts'
@@ -45,6 +46,7 @@ export async function buildServer(app: App): Promise<FastifyInstance> {
   authRoutes(api, server, {
     app,
     credentials,
+    gatekeeper,
     tokens,
     platformFor: (request) => platformFor(app, sandboxClient, request),
   })
@@ -88,11 +90,13 @@ function platformFor(
   client: { id: string; secret: string },
   request: FastifyRequest,
 ): ChatPlatform | undefined {
-  const { config, publicUrl } = app
+  const { config } = app
   if (config.chat) return { ...config.chat, browserUrl: config.chat.apiUrl }
   if (!isLocalRequest(config, request.raw)) return undefined
+  const { localAddress = '127.0.0.1', localPort } = request.raw.socket
   return {
-    apiUrl: publicUrl() + sandboxChat,
+    // The very address that this request came in on: PUBLIC_URL may be the near end of a tunnel.
+    apiUrl: `http://${isIPv6(localAddress) ? `[${localAddress}]` : localAddress}:${localPort}${sandboxChat}`,
     browserUrl: originOf(app, request) + sandboxChat,
     clientId: client.id,
     clientSecret: client.secret,

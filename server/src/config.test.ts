@@ -62,3 +62,23 @@ test('a public URL is kept as an origin and may not have a path, a query or a us
     assert.throws(() => readConfig({ PUBLIC_URL: url }), ConfigError, url)
   }
 })
+
+test('variables that do not go together are named, all of them', () => {
+  assert.throws(
+    () =>
+      readConfig({
+        CHAT_CLIENT_ID: '123456789012345678',
+        KEY_PREFIX: 'bb',
+        BOOTSTRAP_API_KEY: `svc_live_${'a'.repeat(32)}`,
+      }),
+    (error: Error) =>
+      /BOOTSTRAP_API_KEY does not begin with bb_live_/.test(error.message) && /belong together/.test(error.message),
+  )
+})
+
+test('a password in a URL that is wrong for another reason is not printed', () => {
+  assert.throws(
+    () => readConfig({ PUBLIC_URL: 'https://user:hunter2@x.example' }),
+    (error: Error) => !error.message.includes('hunter2'),
+  )
+})

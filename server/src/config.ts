@@ -163,9 +163,10 @@ export interface Config {
   readonly keyPrefix: string
   /** Undefined: none is configured, so the sandbox stands in where that is safe. */
   readonly chat: { readonly clientId: string; readonly clientSecret: string; readonly apiUrl: string } | undefined
-  readonly signups: 'open' | 'invite' | 'closed'
-  /** Null: no limit. */
-  readonly botsPerUser: number | null
+  /** Undefined: open for requests from this machine itself, closed for all others. */
+  readonly signups: 'open' | 'invite' | 'closed' | undefined
+  /** Undefined: no limit for requests from this machine itself, 20 for all others; 0: no limit. */
+  readonly botsPerUser: number | undefined
   readonly botLimits: BotLimits
   readonly botLimitsMax: BotLimits
   /** Undefined: none for requests from this machine itself, 6000 for all others. */
@@ -199,10 +200,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     (publicUrl === undefined || isLoopbackHost(new URL(publicUrl).hostname)) &&
     trustProxy.length === 0
   const keyPrefix = values.KEY_PREFIX ?? 'svc'
-  if (values.BOOTSTRAP_API_KEY !== undefined && !values.BOOTSTRAP_API_KEY.startsWith(`${keyPrefix}_live_`)) {
-    throw new ConfigError([`BOOTSTRAP_API_KEY does not begin with ${keyPrefix}_live_.`])
-  }
-  const botsPerUser = values.BOTS_PER_USER ?? (isLocal ? 0 : 20)
+  checkTogether(values, keyPrefix)
   return {
     host,
     port: values.PORT ?? 3000,
@@ -215,8 +213,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     bootstrapApiKey: values.BOOTSTRAP_API_KEY,
     keyPrefix,
     chat: chatOf(values),
-    signups: values.SIGNUPS ?? (isLocal ? 'open' : 'closed'),
-    botsPerUser: botsPerUser === 0 ? null : botsPerUser,
+    signups: values.SIGNUPS,
+    botsPerUser: values.BOTS_PER_USER,
     botLimits: values.BOT_LIMITS ?? { memoryMb: 512, cpus: 0.5, diskMb: 1024 },
     botLimitsMax: values.BOT_LIMITS_MAX ?? { memoryMb: 2048, cpus: 2, diskMb: 10_240 },
     apiRateLimit: values.API_RATE_LIMIT,
@@ -226,13 +224,28 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
 }
 
-function chatOf(values: Values): Config['chat'] {
-  const { CHAT_CLIENT_ID: clientId, CHAT_CLIENT_SECRET: clientSecret, CHAT_API_URL: apiUrl } = values
-  if (clientId === undefined && clientSecret === undefined) return undefined
-  if (clientId !== undefined && clientSecret !== undefined) {
-    return { clientId, clientSecret, apiUrl: apiUrl ?? 'https://discord.com/api/v10' }
+/** What is right by itself and wrong beside something else. */
+function checkTogether(values: Values, keyPrefix: string): void {
+  const problems: string[] = []
+  if (values.BOOTSTRAP_API_KEY !== undefined && !values.BOOTSTRAP_API_KEY.startsWith(`${keyPrefix}_live_`)) {
+    problems.push(`BOOTSTRAP_API_KEY does not begin with ${keyPrefix}_live_.`)
   }
-  throw new ConfigError(['CHAT_CLIENT_ID and CHAT_CLIENT_SECRET belong together: set both or neither.'])
+  if ((values.CHAT_CLIENT_ID === undefined) !== (values.CHAT_CLIENT_SECRET === undefined)) {
+    problems.push('CHAT_CLIENT_ID and CHAT_CLIENT_SECRET belong together: set both or neither.')
+  }
+  if (values.CHAT_API_URL !== undefined && values.CHAT_CLIENT_ID === undefined) {
+    problems.push('CHAT_API_URL has no effect without CHAT_CLIENT_ID and CHAT_CLIENT_SECRET.')
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+}
+
+function chatOf({
+  CHAT_CLIENT_ID: clientId,
+  CHAT_CLIENT_SECRET: clientSecret,
+  CHAT_API_URL: apiUrl,
+}: Values): Config['chat'] {
+  if (clientId === undefined || clientSecret === undefined) return undefined
+  return { clientId, clientSecret, apiUrl: apiUrl ?? 'https://discord.com/api/v10' }
 }
 
 function readVariables(env: Readonly<Record<string, string | undefined>>): Values {
@@ -251,7 +264,9 @@ function readVariables(env: Readonly<Record<string, string | undefined>>): Value
 
 /** Secrets stay out of terminals and logs even when they are wrong. */
 function shown(name: string, given: string): string {
-  return /TOKEN|SECRET|API_KEY|DATABASE_URL/.test(name) ? 'set to something else' : JSON.stringify(given.slice(0, 200))
+  return /TOKEN|SECRET|API_KEY|DATABASE_URL/.test(name)
+    ? 'set to something else'
+    : JSON.stringify(given.replace(/\/\/[^@/]*@/, '//…@').slice(0, 200))
 }
 
 function parseOrigin(value: string): string | undefined {

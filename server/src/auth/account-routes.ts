@@ -4,12 +4,16 @@ import type { AuditKind } from '@botberth/contract/me.ts'
 import type { App } from '../context.ts'
 import { tx } from '../db/tx.ts'
 import type { Api } from '../http/endpoint.ts'
+import { policyFor } from '../http/local.ts'
 import { readPage } from '../http/paging.ts'
 import { AppError } from '../lib/app-error.ts'
+import { newId } from '../lib/ids.ts'
 import { randomToken, sha256 } from '../lib/secret.ts'
 import type { Credentials } from './credentials.ts'
 import { apiKeyJson, apiKeysMax } from './keys.ts'
 import {
+  announceChange,
+  deletePairings,
   deleteUser,
   findUser,
   insertAuditEvent,
@@ -32,11 +36,13 @@ const exportedEventsMax = 10_000
 export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   const getUser = async (id: string): Promise<UserRow> => {
     const user = await readUser(app.pool, id)
-    if (!user) throw new AppError('not_found') // deleted a moment ago
+    if (!user) throw new AppError('unauthenticated') // deleted a moment ago
     return user
   }
 
-  api.handle('getMe', async ({ caller }) => meJson(app, await getUser(caller.userId)))
+  api.handle('getMe', async ({ caller, request }) =>
+    meJson(await getUser(caller.userId), policyFor(app.config, request.raw)),
+  )
 
   api.handle('listAuditEvents', ({ caller, query, db }) =>
     readPage(query, async (range) => {
@@ -45,7 +51,7 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
     }),
   )
 
-  api.handle('exportMe', async ({ caller, db }) => {
+  api.handle('exportMe', async ({ caller, db, request }) => {
     const [user, keys, sessions, bots, audit] = await Promise.all([
       getUser(caller.userId),
       listApiKeys(db, caller.userId),
@@ -55,7 +61,7 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
     ])
     return {
       exportedAt: app.clock.now().toISOString(),
-      me: meJson(app, user),
+      me: meJson(user, policyFor(app.config, request.raw)),
       apiKeys: keys.map(apiKeyJson),
       sessions: sessions.map(({ id, created_at, expires_at }) => ({
         id,
@@ -68,9 +74,12 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   })
 
   api.handle('deleteMe', async ({ caller, db, reply }) => {
-    if (!(await deleteUser(db, caller.userId)))
-      throw new AppError('invalid_state', { detail: 'The owner’s account cannot be deleted.' })
-    await credentials.changed()
+    const isGone = await tx(db, async (db) => {
+      await announceChange(db)
+      return deleteUser(db, caller.userId)
+    })
+    if (!isGone) throw new AppError('invalid_state', { detail: 'The owner’s account cannot be deleted.' })
+    credentials.forget()
     clearSessionCookie(app, reply)
     return { id: caller.userId, deleted: true as const }
   })
@@ -78,7 +87,7 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
 
 /** For the owner of the server. */
 export function operatorRoutes(api: Api, app: App, credentials: Credentials): void {
-  api.handle('getHost', () => {
+  api.handle('getHost', ({ request }) => {
     const { blocks, bavail, bsize } = statfsSync(app.config.dataDir)
     return {
       version: app.version,
@@ -88,25 +97,27 @@ export function operatorRoutes(api: Api, app: App, credentials: Credentials): vo
         (addresses) => addresses?.map(({ address }) => address) ?? [],
       ),
       disk: { totalBytes: blocks * bsize, freeBytes: bavail * bsize },
-      signups: app.config.signups,
+      signups: policyFor(app.config, request.raw).signups,
       isLocal: app.config.isLocal,
     }
   })
 
-  api.handle('listUsers', ({ query, db }) =>
+  api.handle('listUsers', ({ query, db, request }) =>
     readPage(query, async (range) => {
       const { rows, total } = await listUsers(db, range)
-      return { rows: rows.map((user) => operatorUserJson(app, user)), total }
+      return { rows: rows.map((user) => operatorUserJson(user, policyFor(app.config, request.raw))), total }
     }),
   )
 
-  api.handle('updateUser', async ({ params, body, caller, db }) => {
+  api.handle('updateUser', async ({ params, body, caller, db, request }) => {
     const now = app.clock.now()
     const user = await tx(db, async (db) => {
       const known = await findUser(db, params.id)
       if (!known) throw new AppError('not_found')
       if (known.id === caller.userId && body.suspended)
         throw new AppError('invalid_state', { detail: 'The owner cannot be suspended.' })
+      await announceChange(db)
+      if (body.suspended) await deletePairings(db, known.id)
       const isChange = body.suspended !== undefined && body.suspended !== (known.suspended_at !== null)
       if (isChange)
         await insertAuditEvent(db, { userId: known.id, kind: body.suspended ? 'suspended' : 'unsuspended' }, now)
@@ -116,25 +127,32 @@ export function operatorRoutes(api: Api, app: App, credentials: Credentials): vo
       }
       return (await updateUser(db, known.id, changes, now)) ?? known
     })
-    await credentials.changed()
-    return operatorUserJson(app, user)
+    credentials.forget()
+    return operatorUserJson(user, policyFor(app.config, request.raw))
   })
 
   api.handle('createInvite', async ({ db }) => {
     const code = randomToken()
     const expiresAt = new Date(app.clock.now().getTime() + inviteMs)
     await insertOneTimeCode(db, { kind: 'invite', hash: sha256(code), data: {}, expiresAt })
-    return { url: `${app.publicUrl()}/api/v1/auth/chat/login?invite=${code}`, expiresAt: expiresAt.toISOString() }
+    return {
+      id: newId('inv', app.clock.now()),
+      url: `${app.publicUrl()}/api/v1/auth/chat/login?invite=${code}`,
+      expiresAt: expiresAt.toISOString(),
+    }
   })
 }
 
-function meJson({ config }: App, { id, name, avatar_url, chat_user_id, role, bots_max }: UserRow) {
-  const limits = { bots: bots_max ?? (role === 'owner' ? null : config.botsPerUser), apiKeys: apiKeysMax }
+function meJson(
+  { id, name, avatar_url, chat_user_id, role, bots_max }: UserRow,
+  { botsPerUser }: { botsPerUser: number | null },
+) {
+  const limits = { bots: bots_max ?? (role === 'owner' ? null : botsPerUser), apiKeys: apiKeysMax }
   return { id, name, avatarUrl: avatar_url, chatUserId: chat_user_id, role, limits }
 }
 
-function operatorUserJson(app: App, user: UserRow) {
-  return { ...meJson(app, user), suspended: user.suspended_at !== null, createdAt: user.created_at.toISOString() }
+function operatorUserJson(user: UserRow, policy: { botsPerUser: number | null }) {
+  return { ...meJson(user, policy), suspended: user.suspended_at !== null, createdAt: user.created_at.toISOString() }
 }
 
 interface AuditRow {

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { App } from '../context.ts'
-import { DatabaseAway } from '../db/pool.ts'
 import type { Caller } from '../http/request.ts'
 import { AppError } from '../lib/app-error.ts'
 import { sha256 } from '../lib/secret.ts'
 import { looksLikeKey } from './keys.ts'
+import { credentialsChannel } from './queries.ts'
 import type { Tokens } from './tokens.ts'
 
 interface Known extends Caller {
@@ -20,7 +20,6 @@ interface Known extends Caller {
 const freshMs = 5_000
 const knownMax = 10_000
 const lastUsedEveryMs = 60_000
-const channel = 'botberth_credentials'
 
 /**
  * Finds out who sends a request. A credential costs one indexed look-up, then none for seconds; whatever ends one is
@@ -40,18 +39,12 @@ export class Credentials {
 
   /** Has to be called once, before requests come. */
   listen(): Promise<void> {
-    return this.#app.pool.listen(channel, () => this.#forgetAll())
+    return this.#app.pool.listen(credentialsChannel, () => this.#forgetAll())
   }
 
-  /** After a key, a session or a user was changed, in a transaction that has been committed. */
-  async changed(): Promise<void> {
+  /** At once, here; all servers are told by `announceChange` in the transaction. */
+  forget(): void {
     this.#forgetAll()
-    try {
-      await this.#app.pool.query(`select pg_notify('${channel}', '')`)
-    } catch (error) {
-      // Away just now: the others lose their connections too, and forget everything when theirs come back.
-      if (!(error instanceof DatabaseAway)) throw error
-    }
   }
 
   #forgetAll(): void {
@@ -62,8 +55,9 @@ export class Credentials {
   /** Who it is, if that is known already: nearly always, and without a promise. */
   peek(headers: IncomingHttpHeaders): Caller | undefined {
     const key = headers['x-api-key']
-    const secret = typeof key === 'string' && key !== '' ? key : bearerToken(headers.authorization)
-    const known = secret === undefined ? undefined : this.#remembered(hashOf(secret))
+    const token = bearerToken(headers.authorization)
+    const hash = typeof key === 'string' && key !== '' ? hashOf('key', key) : token && hashOf('token', token)
+    const known = hash ? this.#remembered(hash) : undefined
     return known && this.#admit(known)
   }
 
@@ -71,16 +65,18 @@ export class Credentials {
   async find(headers: IncomingHttpHeaders): Promise<Caller | undefined> {
     const key = headers['x-api-key']
     const byKey =
-      typeof key === 'string' && looksLikeKey(key) ? await this.#findCached(key, () => this.#findByKey(key)) : undefined
+      typeof key === 'string' && looksLikeKey(key)
+        ? await this.#findCached(hashOf('key', key), () => this.#findByKey(key))
+        : undefined
     if (byKey) return this.#admit(byKey)
     const token = bearerToken(headers.authorization)
-    const byToken = token && (await this.#findCached(token, () => this.#findByToken(token)))
+    const byToken = token && (await this.#findCached(hashOf('token', token), () => this.#findByToken(token)))
     return byToken ? this.#admit(byToken) : undefined
   }
 
   /** By the session's cookie. */
   async findByCookie(cookie: string | undefined): Promise<Caller | undefined> {
-    const known = cookie && (await this.#findCached(`cookie:${cookie}`, () => this.#findByCookie(cookie)))
+    const known = cookie && (await this.#findCached(hashOf('cookie', cookie), () => this.#findByCookie(cookie)))
     return known ? this.#admit(known) : undefined
   }
 
@@ -90,8 +86,7 @@ export class Credentials {
     return known
   }
 
-  async #findCached(secret: string, find: () => Promise<Known | undefined>): Promise<Known | undefined> {
-    const hash = hashOf(secret)
+  async #findCached(hash: string, find: () => Promise<Known | undefined>): Promise<Known | undefined> {
     const remembered = this.#remembered(hash)
     if (remembered) return remembered
     const generation = this.#generation
@@ -164,9 +159,12 @@ export class Credentials {
   }
 }
 
-/** Under which it is remembered: not the secret itself, which a dump of our memory would show. */
-function hashOf(secret: string): string {
-  return sha256(secret).toString('base64')
+/**
+ * Under which it is remembered: not the secret itself, which a dump of our memory would show, and by its kind, so that
+ * a cookie is worth nothing where a key is asked for.
+ */
+function hashOf(kind: 'key' | 'token' | 'cookie', secret: string): string {
+  return kind + sha256(secret).toString('base64')
 }
 
 interface UserOfCredential {

@@ -9,8 +9,10 @@ import {
   decidePairing,
   findPairing,
   findPairingByDeviceCode,
+  findUser,
   insertAuditEvent,
   insertPairing,
+  lockUser,
   takePairing,
 } from './queries.ts'
 
@@ -45,6 +47,7 @@ export function deviceRoutes(api: Api, app: App): void {
     const { user_id: userId, client_name: name } = pairing
     if (userId === null) throw new AppError('authorization_pending')
     return tx(db, async (db) => {
+      if ((await findUser(db, userId))?.suspended_at !== null) throw new AppError('not_found')
       if (!(await takePairing(db, pairing.id))) throw new AppError('not_found')
       const { key } = await createApiKey(db, { userId, name, prefix: app.config.keyPrefix, ip: request.ip }, now)
       return { key }
@@ -60,6 +63,7 @@ export function deviceRoutes(api: Api, app: App): void {
   api.handle('decideDevicePairing', async ({ params, body, caller, db, request }) => {
     const now = app.clock.now()
     return tx(db, async (db) => {
+      await lockUser(db, caller.userId)
       const pairing = await findPairing(db, readUserCode(params.userCode), now)
       if (!pairing) throw new AppError('not_found')
       const decision = { status: body.approve ? ('approved' as const) : ('denied' as const), userId: caller.userId }

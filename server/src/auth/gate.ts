@@ -63,6 +63,8 @@ export class Gatekeeper {
         return this.#public.isOff ? undefined : this.#spend(this.#public, request, reply)
       case 'open':
         return isLocalRequest(this.#app.config, request.raw) ? undefined : this.#spend(this.#open, request, reply)
+      case 'cookie':
+        return this.#byCookie(request).then((caller) => this.#limited(caller, request, reply))
       case 'session':
         return this.#session(request).then((caller) => this.#limited(caller, request, reply))
       case 'caller':
@@ -85,6 +87,11 @@ export class Gatekeeper {
     return this.#credentials.find(request.headers).then((caller) => this.#limited(caller, request, reply))
   }
 
+  /** One request more of a caller, if there is one. */
+  limit(caller: Caller, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
+    return this.#limited(caller, request, reply)
+  }
+
   #limited(caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (!caller) throw new AppError('unauthenticated', { headers: { 'www-authenticate': 'Bearer realm="botberth"' } })
     const { config } = this.#app
@@ -93,15 +100,19 @@ export class Gatekeeper {
     return this.#api.spend(() => caller.credential, reply).then(() => caller)
   }
 
-  /** By cookie, for pages of our own origin only, or by the session's JWT. */
+  /** By cookie, or by the session's JWT. */
   async #session(request: FastifyRequest): Promise<Caller | undefined> {
-    const byCookie = await this.#credentials.findByCookie(readCookie(request, sessionCookie(this.#app)))
-    if (byCookie) {
-      this.#checkOrigin(request)
-      return byCookie
-    }
+    const byCookie = await this.#byCookie(request)
+    if (byCookie) return byCookie
     const caller = await this.#credentials.find({ ...request.headers, 'x-api-key': undefined })
     return caller?.sessionId === undefined ? undefined : caller
+  }
+
+  /** For pages of our own origin only. */
+  async #byCookie(request: FastifyRequest): Promise<Caller | undefined> {
+    const caller = await this.#credentials.findByCookie(readCookie(request, sessionCookie(this.#app)))
+    if (caller) this.#checkOrigin(request)
+    return caller
   }
 
   /** Browsers say where a request comes from; another site must not act with our visitor's cookie. */

@@ -12,6 +12,7 @@ import {
   insertOneTimeCode,
   insertSession,
   insertUser,
+  lockUser,
   takeOneTimeCode,
   type UserRow,
   updateUser,
@@ -54,12 +55,14 @@ interface Finish {
   readonly code: string | undefined
   readonly state: string
   readonly ip: string
+  /** Whether people who are new here get an account. */
+  readonly signups: 'open' | 'invite' | 'closed'
 }
 
 /** The session of whoever came back from the platform. The state is used up, whatever comes of it. */
 export async function finishLogin(
   app: App,
-  { platform, code, state, ip }: Finish,
+  { platform, code, state, ip, signups }: Finish,
 ): Promise<{ cookie: string; returnTo: string }> {
   const { pool, clock, secrets } = app
   const data = await takeOneTimeCode(pool.db, 'login', sha256(state), clock.now())
@@ -75,7 +78,7 @@ export async function finishLogin(
   const cookie = await tx(pool.db, async (db) => {
     const user = data['asOwner']
       ? await becomeOwner(db, chatUser, clock.now())
-      : await admit(app, db, { chatUser, invite: data['invite'] })
+      : await admit(app, db, { chatUser, invite: data['invite'], signups })
     if (user.suspended_at) throw new AppError('account_suspended')
     return openSession(db, { user, via: 'chat', ip }, clock.now())
   })
@@ -97,9 +100,9 @@ export async function openSession(
 
 /** Somebody who was here before, with name and picture as they are now; or somebody new, if new people are let in. */
 async function admit(
-  { config, clock }: App,
+  { clock }: App,
   db: Db,
-  { chatUser, invite }: { chatUser: ChatUser; invite: string | undefined },
+  { chatUser, invite, signups }: { chatUser: ChatUser; invite: string | undefined; signups: Finish['signups'] },
 ): Promise<UserRow> {
   const now = clock.now()
   const known = await findUserByChatId(db, chatUser.id)
@@ -109,7 +112,7 @@ async function admit(
   }
   const isInvited =
     invite !== undefined && (await takeOneTimeCode(db, 'invite', Buffer.from(invite, 'base64'), now)) !== undefined
-  if (config.signups !== 'open' && !(config.signups === 'invite' && isInvited)) throw new AppError('signups_closed')
+  if (signups !== 'open' && !(signups === 'invite' && isInvited)) throw new AppError('signups_closed')
   const made = await insertUser(
     db,
     { chatUserId: chatUser.id, name: chatUser.name, avatarUrl: chatUser.avatarUrl, role: 'user' },
@@ -122,12 +125,17 @@ async function admit(
 
 /** Only the printed one-time link leads here: ties the owner to whoever signed in through it. */
 async function becomeOwner(db: Db, chatUser: ChatUser, now: Date): Promise<UserRow> {
-  const owner = await findOwner(db)
+  const found = await findOwner(db)
+  if (found) await lockUser(db, found.id)
+  const owner = await findOwner(db) // as it is now: two links may be under way
   const known = await findUserByChatId(db, chatUser.id)
   if (known && known.id !== owner?.id) {
     throw new AppError('invalid_state', {
       detail: 'This chat account has an ordinary account here already. Delete that first, or use another one.',
     })
+  }
+  if (owner?.chat_user_id && owner.chat_user_id !== chatUser.id) {
+    throw new AppError('invalid_state', { detail: 'The owner has signed in with another chat account already.' })
   }
   const changes = { chat_user_id: chatUser.id, name: chatUser.name, avatar_url: chatUser.avatarUrl }
   const updated = owner && (await updateUser(db, owner.id, changes, now))

@@ -1,7 +1,16 @@
 import type { Db } from '../db/pool.ts'
+import { StartError } from '../lib/data-dir.ts'
 import { randomToken, sha256 } from '../lib/secret.ts'
 import { createApiKey } from './keys.ts'
-import { findOwner, insertApiKey, insertOneTimeCode, insertUser, takeOneTimeCode, type UserRow } from './queries.ts'
+import {
+  announceChange,
+  findOwner,
+  insertOneTimeCode,
+  insertUser,
+  putBootstrapKey,
+  takeOneTimeCode,
+  type UserRow,
+} from './queries.ts'
 
 const linkMs = 10 * 60_000
 
@@ -25,13 +34,10 @@ export async function ensureOwner(
   const made = await insertUser(db, { chatUserId: null, name: 'Owner', avatarUrl: null, role: 'owner' }, now)
   const owner = made ?? (await getOwner(db))
   if (bootstrapApiKey !== undefined) {
-    const key = {
-      userId: owner.id,
-      name: 'BOOTSTRAP_API_KEY',
-      hash: sha256(bootstrapApiKey),
-      last4: bootstrapApiKey.slice(-4),
-    }
-    await insertApiKey(db, key, now)
+    const key = { userId: owner.id, hash: sha256(bootstrapApiKey), last4: bootstrapApiKey.slice(-4) }
+    const isOurs = await putBootstrapKey(db, key, now)
+    await announceChange(db)
+    if (!isOurs) throw new StartError('BOOTSTRAP_API_KEY is a key of somebody else than the owner. Choose another one.')
   }
   if (!made) return undefined
   const linkCode = await createOwnerLink(db, now)

@@ -4,11 +4,19 @@ import { tx } from '../db/tx.ts'
 import { readCookie } from '../http/cookies.ts'
 import { type Html, html } from '../http/html.ts'
 import { sendPage } from '../http/page.ts'
-import { AppError } from '../lib/app-error.ts'
+import { AppError, validationError } from '../lib/app-error.ts'
 import type { Credentials } from './credentials.ts'
 import { readUserCode } from './device-routes.ts'
 import type { Gatekeeper } from './gate.ts'
-import { decidePairing, deleteSessions, findPairing, findUser, insertAuditEvent } from './queries.ts'
+import {
+  announceChange,
+  decidePairing,
+  deleteSessions,
+  findPairing,
+  findUser,
+  insertAuditEvent,
+  lockUser,
+} from './queries.ts'
 import { clearSessionCookie, sessionCookie } from './sessions.ts'
 
 interface Parts {
@@ -30,6 +38,7 @@ export function authPages(
     const caller = await visitor(request)
     if (!caller)
       return reply.redirect(`/api/v1/auth/chat/login?${new URLSearchParams({ returnTo: request.url }).toString()}`, 302)
+    await gatekeeper.limit(caller, request, reply) // or codes could be guessed
     const pairing = typeof typed === 'string' ? await findPairing(db, readUserCode(typed), app.clock.now()) : undefined
     return sendPage(
       reply,
@@ -41,7 +50,10 @@ export function authPages(
   server.post('/device', async (request, reply) => {
     const caller = await gatekeeper.admit({ access: 'session' }, request, reply)
     const form = new URLSearchParams((request.body as Buffer | undefined)?.toString('utf8'))
-    const approve = form.get('decision') === 'approve'
+    const decision = form.get('decision')
+    if (decision !== 'approve' && decision !== 'deny')
+      throw validationError([{ pointer: '/decision', detail: 'must be approve or deny' }])
+    const approve = decision === 'approve'
     const now = app.clock.now()
     await tx(db, async (db) => {
       const pairing = await findPairing(db, readUserCode(form.get('code') ?? ''), now)
@@ -63,10 +75,12 @@ export function authPages(
     const caller = await gatekeeper.admit({ access: 'session' }, request, reply)
     const { userId = '', sessionId = '' } = caller ?? {}
     await tx(db, async (db) => {
+      await lockUser(db, userId)
+      await announceChange(db)
       await insertAuditEvent(db, { userId, kind: 'logout', ip: request.ip }, app.clock.now())
       await deleteSessions(db, { userId, sessionId })
     })
-    await credentials.changed()
+    credentials.forget()
     clearSessionCookie(app, reply)
     return reply.redirect('/', 303)
   })
@@ -74,7 +88,11 @@ export function authPages(
   return {
     async nameOf(request) {
       if (!app.pool.isUp) return undefined
-      const caller = await visitor(request)
+      // Somebody who is suspended is nobody here, and still gets the page.
+      const caller = await visitor(request).catch((error: unknown) => {
+        if (error instanceof AppError && error.code === 'account_suspended') return undefined
+        throw error
+      })
       return caller && (await findUser(db, caller.userId))?.name
     },
   }
@@ -101,7 +119,7 @@ function pairingPage({
 }): Html {
   if (status !== 'pending') return html`<h1>Pair a command line</h1><p>This pairing was ${status}.</p>`
   return html`<h1>Pair a command line</h1>
-<p><strong>${client_name}</strong> asks for an API key that can do everything you can do.</p>
+<p><strong><bdi>${client_name}</bdi></strong> asks for an API key that can do everything you can do.</p>
 <p>It shows the code <code>${user_code}</code>. Approve only if that is what you see there.</p>
 <form method="post" action="/device">
 <input type="hidden" name="code" value="${user_code}">

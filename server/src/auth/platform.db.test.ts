@@ -7,6 +7,7 @@ import type { RESTGetAPICurrentUserResult, RESTPostOAuth2AccessTokenResult } fro
 import { startTestServer, type TestServer } from '../../test/api.ts'
 import { makeOwner } from '../../test/people.ts'
 import { noteSecret } from '../../test/secrets.ts'
+import { createOwnerLink } from './owner.ts'
 
 type Behaviour = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
@@ -157,6 +158,28 @@ test('the first start’s link ties the owner to whoever signs in through it, an
   me = json(200, { ...user, id: '223456789012345678' })
   assert.equal((await whoIs(server, (await login(server)).session ?? ''))['role'], 'user', 'anybody else')
   assert.equal((await fetch(`${server.url}/sandbox/chat`)).status, 404, 'no sandbox beside a real platform')
+})
+
+test('once tied, the owner stays tied: a second link that was under way changes nothing', async () => {
+  behave()
+  const server = await startTestServer({ env })
+  const { linkCode } = await makeOwner(server)
+  const second = await createOwnerLink(server.pool.db, server.clock.now())
+  noteSecret(second)
+  const begin = async (code: string) => {
+    const begun = await fetch(`${server.url}/auth/owner?code=${code}`, { redirect: 'manual' })
+    const state = new URL(begun.headers.get('location') ?? '').searchParams.get('state') ?? ''
+    const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? ''
+    return () =>
+      fetch(`${server.url}/api/v1/auth/chat/callback?code=c&state=${state}`, {
+        redirect: 'manual',
+        headers: { cookie },
+      }).then(({ status }) => status)
+  }
+  const [finishOne, finishTwo] = [await begin(linkCode), await begin(second)]
+  assert.equal(await finishOne(), 302)
+  me = json(200, { ...user, id: '323456789012345678' })
+  assert.equal(await finishTwo(), 409)
 })
 
 test('a platform that fails is 502, one that refuses the code or the person 409; nobody gets in', async () => {

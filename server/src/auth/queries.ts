@@ -2,10 +2,11 @@ import type { AuditKind } from '@botberth/contract/me.ts'
 import { type Selectable, sql } from 'kysely'
 import type { Db, Pool } from '../db/pool.ts'
 import type { Tables } from '../db/tables.ts'
+import { AppError } from '../lib/app-error.ts'
 import { newId } from '../lib/ids.ts'
 
 export type UserRow = Selectable<Tables['users']>
-export type ApiKeyRow = Omit<Selectable<Tables['api_keys']>, 'hash' | 'user_id'>
+export type ApiKeyRow = Omit<Selectable<Tables['api_keys']>, 'hash' | 'user_id' | 'is_bootstrap'>
 
 const userColumns = [
   'id',
@@ -118,10 +119,21 @@ export async function deleteUser(db: Db, id: string): Promise<boolean> {
   return numDeletedRows > 0n
 }
 
-/** Holds the user's row, so that two requests cannot both take the last place under a limit. */
+/**
+ * Holds the user's row, so that two requests cannot both take the last place under a limit. Somebody who was deleted
+ * while their request was under way is nobody.
+ */
 export async function lockUser(db: Db, id: string): Promise<void> {
-  await db.selectFrom('users').select('id').where('id', '=', id).forUpdate().execute()
+  const row = await db.selectFrom('users').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
+  if (!row) throw new AppError('unauthenticated')
 }
+
+/** Tells every server, when the transaction commits and only then, that a credential was changed or ended. */
+export async function announceChange(db: Db): Promise<void> {
+  await sql`select pg_notify(${credentialsChannel}, '')`.execute(db)
+}
+
+export const credentialsChannel = 'botberth_credentials'
 
 export function countApiKeys(db: Db, userId: string): Promise<number> {
   return countRows(
@@ -131,6 +143,28 @@ export function countApiKeys(db: Db, userId: string): Promise<number> {
       .where('user_id', '=', userId)
       .executeTakeFirst(),
   )
+}
+
+/** The operator's key from the environment, in place of the one that stood there before. False: it is somebody else's. */
+export async function putBootstrapKey(
+  db: Db,
+  { userId, hash, last4 }: { userId: string; hash: Buffer; last4: string },
+  now: Date,
+): Promise<boolean> {
+  await db.deleteFrom('api_keys').where('is_bootstrap', '=', true).where('hash', '<>', hash).execute()
+  const known = await db.selectFrom('api_keys').select(['user_id']).where('hash', '=', hash).executeTakeFirst()
+  if (known) return known.user_id === userId
+  const id = newId('key', now)
+  await db
+    .insertInto('api_keys')
+    .values({ id, user_id: userId, name: 'BOOTSTRAP_API_KEY', hash, last4, created_at: now, is_bootstrap: true })
+    .execute()
+  await insertAuditEvent(
+    db,
+    { userId, kind: 'key_created', details: { keyId: id, name: 'BOOTSTRAP_API_KEY', last4 } },
+    now,
+  )
+  return true
 }
 
 interface NewApiKey {
@@ -352,6 +386,11 @@ export function decidePairing(
     .where('status', '=', 'pending')
     .returningAll()
     .executeTakeFirst()
+}
+
+/** What somebody approved and no device has come for yet. */
+export async function deletePairings(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('device_pairings').where('user_id', '=', userId).execute()
 }
 
 /** True for whoever comes first. */

@@ -5,6 +5,7 @@ import { startTestServer, TestClock, type TestServer } from '../../test/api.ts'
 import { type Answer, call, data } from '../../test/call.ts'
 import { createAwayPool, createTestPool } from '../../test/db.ts'
 import { followLogin, makeOwner, type Person, signIn } from '../../test/people.ts'
+import { sendRaw } from '../../test/raw.ts'
 import { noteSecret } from '../../test/secrets.ts'
 import { randomToken } from '../lib/secret.ts'
 
@@ -212,12 +213,108 @@ test('the cookie is exchanged for pages of our own origin only', async () => {
   assert.equal(await status({ 'sec-fetch-site': 'same-site' }), 403)
 })
 
+test('each kind of credential is worth something in its own place only, warm or cold', async () => {
+  const server = await startTestServer()
+  const { key, token, cookie } = await signIn(server, 'ann')
+  const value = cookie.split('=')[1] ?? ''
+  await fetch(`${server.url}/`, { headers: { cookie } }) // all three are known to the server now
+  const status = (request: string, headers: Record<string, string>) =>
+    call(server, request, { headers }).then((answer) => answer.status)
+  for (const wrong of [token, value, `cookie:${value}`, `cookie${value}`])
+    assert.equal(await status('GET /me', { 'x-api-key': wrong }), 401)
+  for (const wrong of [key, value]) assert.equal(await status('GET /me', { authorization: `Bearer ${wrong}` }), 401)
+  assert.equal(
+    await status('POST /auth/token', { authorization: `Bearer ${token}` }),
+    401,
+    'a token does not renew itself',
+  )
+  assert.equal(await status('POST /auth/token', { 'x-api-key': key }), 401)
+  assert.equal(await status('POST /auth/token', { cookie: `botberth_session=${key}` }), 401)
+})
+
+test('somebody who deletes their account while their requests are under way is nobody, never a 500', async () => {
+  const server = await startTestServer()
+  for (let round = 0; round < 5; round++) {
+    const ann = await signIn(server, `ann${round}`)
+    const pairing = (await call(server, 'POST /auth/device')).body as { deviceCode: string; userCode: string }
+    noteSecret(pairing.deviceCode)
+    const requests = [
+      call(server, 'DELETE /me', { as: ann }),
+      ...Array.from({ length: 8 }, () => call(server, 'POST /auth/api-keys', { as: ann, body: { name: 'x' } })),
+      ...Array.from({ length: 4 }, () => call(server, 'POST /bots', { as: ann, body: { name: 'x', type: 'custom' } })),
+      call(server, `POST /auth/device/${pairing.userCode}`, { as: ann, body: { approve: true } }),
+      call(server, 'POST /auth/logout', { headers: { authorization: `Bearer ${ann.token}` } }),
+      call(server, 'GET /me', { as: ann }),
+    ]
+    for (const { status, body } of await Promise.all(requests)) {
+      if (typeof body['key'] === 'string') noteSecret(body['key'])
+      assert([200, 201, 401].includes(status), `${status} ${JSON.stringify(body)}`)
+    }
+  }
+})
+
+test('what somebody approved is worth nothing after they signed out everywhere or were suspended', async () => {
+  const server = await startTestServer()
+  const owner = await makeOwner(server)
+  const approved = async (person: Person) => {
+    const { deviceCode, userCode } = (await call(server, 'POST /auth/device')).body as {
+      deviceCode: string
+      userCode: string
+    }
+    noteSecret(deviceCode)
+    await call(server, `POST /auth/device/${userCode}`, { as: person, body: { approve: true } })
+    return () => call(server, 'POST /auth/device/token', { body: { deviceCode } }).then(({ status }) => status)
+  }
+  const ann = await signIn(server, 'ann')
+  const first = await approved(ann)
+  await call(server, 'POST /auth/logout', {
+    headers: { authorization: `Bearer ${ann.token}` },
+    body: { everywhere: true },
+  })
+  assert.equal(await first(), 404)
+  const second = await approved(ann)
+  await call(server, `PATCH /operator/users/${ann.id}`, { as: owner, body: { suspended: true } })
+  assert.equal(await second(), 404)
+})
+
+test('two log-ins in one browser do not end each other', async () => {
+  const server = await startTestServer()
+  const begin = async (name: string) => {
+    const begun = await fetch(`${server.url}/api/v1/auth/chat/login?prompt=none&login_hint=${name}`, {
+      redirect: 'manual',
+    })
+    const code = await fetch(begun.headers.get('location') ?? '', { redirect: 'manual' })
+    return {
+      cookie: begun.headers.get('set-cookie')?.split(';')[0] ?? '',
+      callback: code.headers.get('location') ?? '',
+    }
+  }
+  const [one, two] = [await begin('ann'), await begin('bob')]
+  const headers = { cookie: `${one.cookie}; ${two.cookie}` }
+  assert.equal(
+    (await fetch(`${server.url}/api/v1/auth/chat/callback?state=stray`, { headers, redirect: 'manual' })).status,
+    409,
+  )
+  for (const { callback } of [two, one])
+    assert.equal((await fetch(callback, { headers, redirect: 'manual' })).status, 302)
+})
+
+test('friendly defaults are for requests from this machine: sign-ups and bots', async () => {
+  const server = await startTestServer()
+  const ann = await signIn(server, 'ann')
+  const bots = async (headers: Record<string, string>) =>
+    ((await call(server, 'GET /me', { as: ann, headers })).body['limits'] as { bots: number | null }).bots
+  assert.equal(await bots({}), null)
+  for (const name of ['x-forwarded-for', 'x-forwarded-port', 'cf-connecting-ip', 'true-client-ip', 'x-original-host'])
+    assert.equal(await bots({ [name]: '192.0.2.1' }), 20, name)
+})
+
 test('the session cookie is out of reach of scripts, and over TLS bound to the host', async () => {
   const server = await startTestServer()
   const login = await fetch(`${server.url}/api/v1/auth/chat/login`, { redirect: 'manual' })
   assert.match(
     login.headers.get('set-cookie') ?? '',
-    /^botberth_login=\w+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=600$/,
+    /^botberth_login_[0-9a-f]{8}=\w+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=600$/,
   )
   noteSecret(/=(\w+);/.exec(login.headers.get('set-cookie') ?? '')?.[1] ?? '')
   const shared = await startTestServer({
@@ -225,7 +322,7 @@ test('the session cookie is out of reach of scripts, and over TLS bound to the h
   })
   Object.assign(shared.app, { publicUrl: () => 'https://bots.example' })
   const secure = await fetch(`${shared.url}/api/v1/auth/chat/login`, { redirect: 'manual' })
-  assert.match(secure.headers.get('set-cookie') ?? '', /^__Host-botberth_login=\w+; .*; Secure$/)
+  assert.match(secure.headers.get('set-cookie') ?? '', /^__Host-botberth_login_[0-9a-f]{8}=\w+; .*; Secure$/)
   assert.match(
     secure.headers.get('location') ?? '',
     /^https:\/\/discord\.com\/api\/v10\/oauth2\/authorize\?.*code_challenge_method=S256/,
@@ -277,6 +374,10 @@ test('after signing in one goes only to paths of this server', async () => {
     '/\\evil.example',
     '/%5cevil',
     'javascript:alert(1)',
+    '/.//evil.example/x',
+    '/..//evil.example',
+    '/%2e//evil.example',
+    '/a/..//evil.example',
     '/a\nb',
   ]) {
     const login = await fetch(
@@ -517,7 +618,7 @@ test('the pairing page asks whoever is signed in, and only there', async () => {
   assert.match(stranger.headers.get('location') ?? '', /^\/api\/v1\/auth\/chat\/login\?returnTo=%2Fdevice/)
   assert.match(
     await fetch(page, { headers: { cookie } }).then((answer) => answer.text()),
-    /&lt;script&gt;<\/strong> asks for an API key/,
+    /&lt;script&gt;<\/bdi><\/strong> asks for an API key/,
   )
   const decide = (headers: Record<string, string>) =>
     fetch(`${server.url}/device`, {
@@ -597,6 +698,32 @@ test('two servers on one database: what one revokes the other refuses, and the l
   while ((await call(two, 'GET /me', { headers })).status !== 401) assert(Date.now() < end, 'a token too')
 })
 
+test('a limit above 100 refuses nobody while there is budget, on one server or two, and everybody after', async () => {
+  const clock = new TestClock()
+  const pool = await createTestPool()
+  const [database] = await pool.query<{ name: string }>('select current_database() as name')
+  const env = { API_RATE_LIMIT: '1000' }
+  const one = await startTestServer({ pool, clock, env })
+  const two = await startTestServer({ pool: await createTestPool(database?.name), clock, env })
+  const ann = await signIn(one, 'ann')
+  const burst = async (server: TestServer, count: number) => {
+    const request = `GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${ann.key}\r\n\r\n`
+    const answers = await sendRaw(server.port, request.repeat(count), 1_000)
+    return [...answers.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
+  }
+  for (const [server, count] of [
+    [one, 300],
+    [two, 150],
+    [one, 300],
+  ] as const) {
+    const statuses = await burst(server, count)
+    assert.deepEqual([statuses.length, new Set(statuses)], [count, new Set([200])])
+  }
+  const rest = await burst(two, 400)
+  const allowed = rest.filter((status) => status === 200).length
+  assert(allowed <= 250 && allowed >= 250 - 20, `${allowed} of the last 250`)
+})
+
 test('the limit for a credential has the same fields as the public one', async () => {
   const server = await startTestServer({ env: { API_RATE_LIMIT: '4' } })
   const ann = await signIn(server, 'ann') // three requests with the session
@@ -631,11 +758,15 @@ test('behind a proxy on the same host: no sandbox, no open metrics, no unlimited
     assert.equal((await call(local, 'GET /me', { as: ann, headers })).headers.get('x-ratelimit-limit'), '6000')
   }
   assert.equal((await call(local, 'GET /me', { as: ann })).headers.get('x-ratelimit-limit'), null)
-  const { sendRaw } = await import('../../test/raw.ts')
   const foreign = (path: string) =>
     sendRaw(local.port, `GET ${path} HTTP/1.1\r\nHost: rebind.example\r\nConnection: close\r\n\r\n`)
   assert.match(await foreign('/sandbox/chat'), /^HTTP\/1\.1 404/)
   assert.match(await foreign('/metrics'), /^HTTP\/1\.1 403/)
+  for (const host of ['evil.example/.localhost', 'a@b.localhost', 'evil.example?.localhost']) {
+    const answer = await sendRaw(local.port, `GET /metrics HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    assert.match(answer, /^HTTP\/1\.1 403/, host)
+  }
+  assert.match(await sendRaw(local.port, 'GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n'), /^HTTP\/1\.\d 403/)
   const behind = await startTestServer({ env: { TRUST_PROXY: '127.0.0.1' } })
   assert.equal((await fetch(`${behind.url}/sandbox/chat`)).status, 404)
   assert.equal((await fetch(`${behind.url}/metrics`)).status, 403)
@@ -727,4 +858,23 @@ test('a pairing that somebody with 200 keys approved gives no key until one is r
   const { status, body } = await claim()
   noteSecret(String(body['key']))
   assert.equal(status, 200)
+})
+
+test('the same Idempotency-Key makes one invitation, and is refused for anything else', async () => {
+  const server = await startTestServer()
+  const owner = await makeOwner(server)
+  const invite = (key: string) =>
+    call(server, 'POST /operator/invites', { as: owner, headers: { 'idempotency-key': key } })
+  const first = await invite('one')
+  noteSecret(new URL(String(first.body['url'])).searchParams.get('invite') ?? '')
+  assert.equal(first.status, 201)
+  const again = await invite('one')
+  assert.deepEqual([again.body['code'], again.body['id']], ['secret_not_repeatable', first.body['id']])
+  await call(server, 'POST /bots', {
+    as: owner,
+    body: { name: 'x', type: 'custom' },
+    headers: { 'idempotency-key': 'two' },
+  })
+  assert.equal((await invite('two')).body['code'], 'idempotency_key_reused')
+  assert.equal((await invite('not allowed')).body['code'], 'validation_failed')
 })

@@ -1,18 +1,29 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ChatPlatform } from '../chat/client.ts'
 import type { App } from '../context.ts'
 import { tx } from '../db/tx.ts'
 import { readCookie } from '../http/cookies.ts'
 import type { Api } from '../http/endpoint.ts'
+import { policyFor } from '../http/local.ts'
 import { AppError } from '../lib/app-error.ts'
-import { sha256 } from '../lib/secret.ts'
+import { sameText } from '../lib/secret.ts'
 import type { Credentials } from './credentials.ts'
+import type { Gatekeeper } from './gate.ts'
 import { apiKeyJson, createApiKey } from './keys.ts'
 import { beginLogin, finishLogin, openSession } from './login.ts'
 import { useOwnerLink } from './owner.ts'
-import { deleteApiKey, deleteSessions, extendSession, insertAuditEvent, listApiKeys } from './queries.ts'
 import {
+  announceChange,
+  deleteApiKey,
+  deletePairings,
+  deleteSessions,
+  extendSession,
+  insertAuditEvent,
+  listApiKeys,
+  lockUser,
+} from './queries.ts'
+import {
+  clearLoginCookie,
   clearSessionCookie,
   loginCookie,
   originOf,
@@ -26,6 +37,7 @@ interface Parts {
   readonly app: App
   readonly credentials: Credentials
   readonly tokens: Tokens
+  readonly gatekeeper: Gatekeeper
   /** Undefined: there is nobody to sign in with. */
   readonly platformFor: (request: FastifyRequest) => ChatPlatform | undefined
 }
@@ -51,6 +63,8 @@ function keyRoutes(api: Api, { app, credentials }: Parts): void {
 
   api.handle('revokeApiKey', async ({ caller, params, db, request }) => {
     await tx(db, async (db) => {
+      await lockUser(db, caller.userId)
+      await announceChange(db)
       const gone = await deleteApiKey(db, caller.userId, params.id)
       if (!gone) throw new AppError('not_found')
       const details = { keyId: params.id, name: gone.name }
@@ -60,7 +74,7 @@ function keyRoutes(api: Api, { app, credentials }: Parts): void {
         app.clock.now(),
       )
     })
-    await credentials.changed()
+    credentials.forget()
     return { id: params.id, deleted: true as const }
   })
 }
@@ -79,18 +93,21 @@ function loginRoutes(api: Api, { app, platformFor }: Parts): void {
     const platform = platformFor(request)
     if (!platform) throw new AppError('login_not_configured')
     // The state has to come back in the browser that it was given to: anybody can send somebody else a link.
-    const own = readCookie(request, loginCookie(app))
-    setLoginCookie(app, reply, '')
-    if (query.state === undefined || own === undefined || !sameText(query.state, own)) {
+    const { state = '' } = query
+    const own = readCookie(request, loginCookie(app, state))
+    if (own === undefined || !sameText(state, own)) {
       throw new AppError('invalid_state', {
         detail: 'This log-in was begun in another browser, or long ago. Start again.',
       })
     }
+    clearLoginCookie(app, reply, state)
+    const { signups } = policyFor(app.config, request.raw)
     const { cookie, returnTo } = await finishLogin(app, {
       platform,
       code: query.code,
-      state: query.state,
+      state,
       ip: request.ip,
+      signups,
     })
     setSessionCookie(app, reply, cookie)
     return reply.redirect(returnTo, 302)
@@ -122,27 +139,30 @@ function sessionRoutes(api: Api, { app, credentials, tokens }: Parts): void {
     // Whole seconds, as the token has them: the session must not end before it.
     const expiresAt = new Date(Math.floor((app.clock.now().getTime() + sessionMs) / 1000) * 1000)
     await extendSession(db, sessionId, expiresAt)
-    const cookie = readCookie(request, sessionCookie(app))
-    if (cookie !== undefined) setSessionCookie(app, reply, cookie)
+    setSessionCookie(app, reply, readCookie(request, sessionCookie(app)) ?? '')
     return { accessToken: await tokens.sign({ userId, sessionId, expiresAt }), expiresAt: expiresAt.toISOString() }
   })
 
   api.handle('logout', async ({ body, caller, db, request, reply }) => {
     const { userId, sessionId = '' } = caller
     const signedOut = await tx(db, async (db) => {
+      await lockUser(db, userId)
+      await announceChange(db)
+      if (body.everywhere) await deletePairings(db, userId)
       const kind = body.everywhere ? 'logout_everywhere' : 'logout'
       await insertAuditEvent(db, { userId, kind, ip: request.ip }, app.clock.now())
       return deleteSessions(db, body.everywhere ? { userId } : { userId, sessionId })
     })
-    await credentials.changed()
+    credentials.forget()
     clearSessionCookie(app, reply)
     return { signedOut }
   })
 }
 
 /** The link that the first start prints. Not for HEAD: looking at a link must not use it up. */
-function ownerLinkRoute(server: FastifyInstance, { app, platformFor }: Parts): void {
+function ownerLinkRoute(server: FastifyInstance, { app, platformFor, gatekeeper }: Parts): void {
   server.get<{ Querystring: { code?: unknown } }>('/auth/owner', { exposeHeadRoute: false }, async (request, reply) => {
+    await gatekeeper.admit({ access: 'open' }, request, reply)
     const { code } = request.query
     const owner = typeof code === 'string' ? await useOwnerLink(app.pool.db, code, app.clock.now()) : undefined
     if (!owner)
@@ -165,9 +185,7 @@ function ownerLinkRoute(server: FastifyInstance, { app, platformFor }: Parts): v
 function safePath(path: string | undefined): string {
   if (path === undefined || !/^\/(?![/\\])[!-~]*$/.test(path) || path.includes('\\')) return '/'
   const url = new URL(path, 'http://here.invalid')
-  return url.origin === 'http://here.invalid' ? url.pathname + url.search + url.hash : '/'
-}
-
-function sameText(a: string, b: string): boolean {
-  return timingSafeEqual(sha256(a), sha256(b)) // of equal length, whatever came
+  // What the parser made of it counts: it takes dot segments out, and `//host` would be another site.
+  const isOurs = url.origin === 'http://here.invalid' && !url.pathname.startsWith('//')
+  return isOurs ? url.pathname + url.search + url.hash : '/'
 }

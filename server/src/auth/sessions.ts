@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../context.ts'
 import { setCookie } from '../http/cookies.ts'
 import { isLocalRequest } from '../http/local.ts'
+import { sha256 } from '../lib/secret.ts'
 import { sessionMs } from './tokens.ts'
 
 /** The address under which this browser sees us. Only on this machine itself may it say so by its Host. */
@@ -16,8 +17,10 @@ export function sessionCookie(app: App): string {
   return isSecure(app) ? '__Host-botberth_session' : 'botberth_session'
 }
 
-export function loginCookie(app: App): string {
-  return isSecure(app) ? '__Host-botberth_login' : 'botberth_login'
+/** One for each log-in under way: two tabs must not end each other's. */
+export function loginCookie(app: App, state: string): string {
+  const name = `botberth_login_${sha256(state).toString('hex').slice(0, 8)}`
+  return isSecure(app) ? `__Host-${name}` : name
 }
 
 export function setSessionCookie(app: App, reply: FastifyReply, value: string): void {
@@ -28,7 +31,11 @@ export function clearSessionCookie(app: App, reply: FastifyReply): void {
   setCookie(reply, sessionCookie(app), '', { maxAgeMs: 0, isSecure: isSecure(app) })
 }
 
-/** Ties a log-in to the browser that began it. Empty: ends it. */
+/** Ties a log-in to the browser that began it. */
 export function setLoginCookie(app: App, reply: FastifyReply, state: string): void {
-  setCookie(reply, loginCookie(app), state, { maxAgeMs: state ? 10 * 60_000 : 0, isSecure: isSecure(app) })
+  setCookie(reply, loginCookie(app, state), state, { maxAgeMs: 10 * 60_000, isSecure: isSecure(app) })
+}
+
+export function clearLoginCookie(app: App, reply: FastifyReply, state: string): void {
+  setCookie(reply, loginCookie(app, state), '', { maxAgeMs: 0, isSecure: isSecure(app) })
 }

@@ -242,6 +242,9 @@ test('the operator sees everybody’s bots, page by page', async () => {
   )
   assert.deepEqual(data(await call(server, 'GET /operator/bots?limit=2&page=3', { as: owner })), [])
   assert.equal((await call(server, 'GET /operator/bots?limit=101', { as: owner })).body['limit'], 100)
+  for (const query of ['limit=1000000000000000', 'page=1000000001', 'page=9999999999999999999']) {
+    assert.equal((await call(server, `GET /operator/bots?${query}`, { as: owner })).status, 200, query)
+  }
   for (const query of ['page=0', 'limit=0', 'page=-1', 'page=1.5', 'page=abc', 'page=1&page=2']) {
     assert.equal((await call(server, `GET /operator/bots?${query}`, { as: owner })).status, 400, query)
   }

@@ -4,6 +4,7 @@ import { findUser, lockUser } from '../auth/queries.ts'
 import type { App } from '../context.ts'
 import type { Db } from '../db/pool.ts'
 import type { Api } from '../http/endpoint.ts'
+import { policyFor } from '../http/local.ts'
 import { readPage } from '../http/paging.ts'
 import { AppError, type FieldError, validationError } from '../lib/app-error.ts'
 import { newId } from '../lib/ids.ts'
@@ -38,11 +39,11 @@ export function botRoutes(api: Api, app: App): void {
     botJson(await getOwnedBot(db, caller.userId, params.id), clock.now()),
   )
 
-  api.handle('createBot', async ({ caller, body, db }) => {
+  api.handle('createBot', async ({ caller, body, db, request }) => {
     const templateId = body.type === 'marketplace' ? chooseTemplate(templates, body) : (body.templateId ?? null)
     checkSource(body)
     const now = clock.now()
-    await takePlace(app, db, caller.userId)
+    await takePlace(db, caller.userId, policyFor(config, request.raw).botsPerUser)
     const { memoryMb, cpus, diskMb } = config.botLimits
     const bot = await insertBot(db, {
       id: newId('bot', now),
@@ -111,10 +112,10 @@ export function botRoutes(api: Api, app: App): void {
 }
 
 /** One of the bots that this person may have. Holds their row, so that two requests cannot take the last place. */
-async function takePlace({ config }: App, db: Db, userId: string): Promise<void> {
+async function takePlace(db: Db, userId: string, botsPerUser: number | null): Promise<void> {
   await lockUser(db, userId)
   const user = await findUser(db, userId)
-  const most = user?.bots_max ?? (user?.role === 'owner' ? null : config.botsPerUser)
+  const most = user?.bots_max ?? (user?.role === 'owner' ? null : botsPerUser)
   if (most === null || (await countBots(db, userId)) < most) return
   throw new AppError('limit_reached', {
     detail: `You may have ${most} bots, and have them. Delete one that is no longer used.`,

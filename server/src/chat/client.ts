@@ -86,7 +86,7 @@ export async function fetchUser(platform: ChatPlatform, accessToken: string): Pr
 function cleanName(name: string): string {
   const clean = name
     .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}]/gu, '')
+    .replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
     .trim()
   return [...clean].slice(0, 128).join('') || 'Somebody'
 }

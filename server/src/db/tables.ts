@@ -43,6 +43,7 @@ interface ApiKeysTable {
   last4: string
   created_at: Date
   last_used_at: Date | null
+  is_bootstrap: Generated<boolean>
 }
 
 interface SessionsTable {

@@ -96,12 +96,12 @@ export function keepKnownFields(schema: TSchema, value: unknown, ignored: string
     return items ? value.map((item, index) => keepKnownFields(items, item, ignored, `${path}${index}/`)) : value
   if (!properties || typeof value !== 'object' || value === null) return value
   const kept: Record<string, unknown> = {}
-  for (const [name, field] of Object.entries(value)) {
-    const known = Object.hasOwn(properties, name) ? properties[name] : undefined
-    if (!known) ignored.push(path + name)
-    else if (field !== null || required.includes(name) || allowsNull(known)) {
-      kept[name] = keepKnownFields(known, field, ignored, `${path}${name}/`)
-    }
+  for (const name of Object.keys(value)) if (!Object.hasOwn(properties, name)) ignored.push(path + name)
+  // In the order of the schema, so that the same request is the same whichever way it was written.
+  for (const [name, known] of Object.entries(properties)) {
+    const field = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined
+    if (field === undefined || (field === null && !required.includes(name) && !allowsNull(known))) continue
+    kept[name] = keepKnownFields(known, field, ignored, `${path}${name}/`)
   }
   return kept
 }

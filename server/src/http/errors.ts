@@ -71,7 +71,7 @@ export function sendError(
 
 /** Browsers that follow a link get a page, except from the APIs; those that sign in are below one all the same. */
 function wantsPage({ method, url, headers }: FastifyRequest): boolean {
-  if (method !== 'GET' || !headers.accept?.includes('text/html')) return false
+  if (!['GET', 'POST'].includes(method) || !headers.accept?.includes('text/html')) return false
   return !/^\/(api\/v1|list\/api)(\/|$)/.test(url) || url.startsWith('/api/v1/auth/chat/')
 }
 

@@ -2,15 +2,30 @@ import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config.ts'
 import { isLoopbackAddress, isLoopbackHost } from '../lib/address.ts'
 
-const forwardingFields = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
+/** Whatever proxies write to say for whom they ask. One of them, and the request is not from this machine. */
+function isForwardingField(name: string): boolean {
+  return name.includes('forwarded') || name === 'via' || name.endsWith('-ip') || name.startsWith('x-original-')
+}
 
 /**
  * Whether a request comes from this very machine to a server that is only there for it. The Host has to be a
  * loopback name, or a page of a foreign site could reach us through a name that it points at 127.0.0.1.
  */
-export function isLocalRequest(config: Config, { headers, socket }: IncomingMessage): boolean {
+export function isLocalRequest(config: Config, { headers, socket, httpVersion }: IncomingMessage): boolean {
   if (!config.isLocal || !isLoopbackAddress(socket.remoteAddress ?? '')) return false
-  if (forwardingFields.some((name) => headers[name] !== undefined)) return false
-  const host = /^(\[[^\]]*\]|[^:]*)(:\d+)?$/.exec(headers.host ?? '')?.[1]
+  // Browsers and tools speak 1.1; what still speaks 1.0 is a proxy with its defaults, which says nothing else of itself.
+  if (httpVersion === '1.0') return false
+  for (const name in headers) if (isForwardingField(name)) return false
+  const host = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.exec(headers.host ?? '')?.[1]
   return host !== undefined && isLoopbackHost(host)
+}
+
+/** The policies whose defaults are friendlier on this very machine. */
+export function policyFor(
+  config: Config,
+  request: IncomingMessage,
+): { signups: 'open' | 'invite' | 'closed'; botsPerUser: number | null } {
+  const isLocal = isLocalRequest(config, request)
+  const bots = config.botsPerUser ?? (isLocal ? 0 : 20)
+  return { signups: config.signups ?? (isLocal ? 'open' : 'closed'), botsPerUser: bots === 0 ? null : bots }
 }

@@ -19,6 +19,8 @@ export async function readPage<T>(
   read: (range: { limit: number; offset: number }) => Promise<{ rows: T[]; total: number }>,
 ): Promise<Page<T>> {
   const limit = Math.min(asked, limitMax)
-  const { rows, total } = await read({ limit, offset: (page - 1) * limit })
+  // Nobody has that many rows, and the database's numbers end somewhere.
+  const isPastAll = page > 1_000_000_000
+  const { rows, total } = await read(isPastAll ? { limit: 0, offset: 0 } : { limit, offset: (page - 1) * limit })
   return { data: rows, page, limit, total, totalPages: Math.ceil(total / limit) }
 }

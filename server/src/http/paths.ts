@@ -72,5 +72,5 @@ function preflight(allow: string): Record<string, string> {
 export const corsHeaders = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
-    'location, ratelimit, ratelimit-policy, retry-after, x-ignored-fields, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id',
+    'idempotency-replayed, location, ratelimit, ratelimit-policy, retry-after, x-ignored-fields, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id',
 }

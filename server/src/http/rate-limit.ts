@@ -16,11 +16,16 @@ interface Options {
   readonly log: Log
 }
 
-/** What this process may still hand out of a client's window, and how much of the window is spoken for by all. */
-interface Share {
+/** A client's window as this process knows it. */
+interface Window {
+  /** What this process may still hand out. */
   left: number
+  /** How much of the window is spoken for, by all servers. */
   taken: number
-  readonly expiresAt: number
+  expiresAt: number
+  /** Requests that wait for a share, and the one question to the database that they wait for. */
+  waiting: number
+  asking: Promise<void> | undefined
 }
 
 // Enough for every client that a limit is likely to meet at a time; past it the oldest are forgotten.
@@ -34,7 +39,7 @@ const sweepIntervalMs = 5 * 60_000
  */
 export class RateLimit {
   readonly #options: Options
-  readonly #shares = new Map<string, Share>()
+  readonly #windows = new Map<string, Window>()
   readonly #chunk: number
   readonly #sweep: NodeJS.Timeout | undefined
 
@@ -51,41 +56,61 @@ export class RateLimit {
   /** Counts one request and writes the limit's fields on the answer; throws `rate_limited` past the limit. */
   async spend(clientOf: () => string, reply: FastifyReply): Promise<void> {
     if (this.isOff) return
+    const client = clientOf()
+    const window = this.#windows.get(client) ?? this.#remember(client)
+    // What is tested and what is taken must be one step: other requests of this client run between any two.
+    let isAllowed = this.#takeOne(window)
+    while (!isAllowed && !this.#isSpent(window)) {
+      window.waiting++
+      window.asking ??= this.#ask(client, window).finally(() => {
+        window.asking = undefined
+      })
+      await window.asking
+      isAllowed = this.#takeOne(window)
+    }
+    const retryAfter = this.#writeFields(window, reply)
+    if (!isAllowed) throw new AppError('rate_limited', { headers: { 'retry-after': retryAfter } })
+  }
+
+  #takeOne(window: Window): boolean {
+    if (!this.#isOpen(window) || window.left === 0) return false
+    window.left--
+    return true
+  }
+
+  /** Refused without asking the database: a flood costs it nothing. */
+  #isSpent(window: Window): boolean {
+    return this.#isOpen(window) && window.left === 0 && window.taken > this.#options.limit
+  }
+
+  /** Not one that ends later than a window can: then the clock was set back, and the client would wait for it. */
+  #isOpen({ expiresAt }: Window): boolean {
+    const now = this.#options.clock.now().getTime()
+    return expiresAt > now && expiresAt <= now + this.#options.windowMs
+  }
+
+  /** Returns the seconds until the window ends. */
+  #writeFields(window: Window, reply: FastifyReply): string {
     const { name, limit, windowMs, clock } = this.#options
-    const now = clock.now().getTime()
-    const share = await this.#share(clientOf(), now)
-    const isAllowed = share.left > 0
-    if (isAllowed) share.left--
-    const remaining = Math.max(0, limit - share.taken) + share.left
-    const seconds = Math.max(1, Math.ceil((share.expiresAt - now) / 1000))
-    reply.headers({
+    const remaining = Math.max(0, limit - window.taken) + window.left
+    const seconds = Math.max(1, Math.ceil((window.expiresAt - clock.now().getTime()) / 1000))
+    void reply.headers({
       'ratelimit-policy': `"${name}";q=${limit};w=${windowMs / 1000}`,
       ratelimit: `"${name}";r=${remaining};t=${seconds}`,
       'x-ratelimit-limit': limit,
       'x-ratelimit-remaining': remaining,
-      'x-ratelimit-reset': Math.ceil(share.expiresAt / 1000),
+      'x-ratelimit-reset': Math.ceil(window.expiresAt / 1000),
     })
-    if (!isAllowed) throw new AppError('rate_limited', { headers: { 'retry-after': String(seconds) } })
+    return String(seconds)
   }
 
-  /** A client that has used up its window is refused without asking the database: a flood costs it nothing. */
-  async #share(client: string, now: number): Promise<Share> {
-    const known = this.#shares.get(client)
-    if (known && this.#isOpen(known, now) && (known.left > 0 || known.taken >= this.#options.limit)) return known
-    const share = await this.#takeTogether(client, now)
-    // Another request of the same client may have fetched a share meanwhile: what is left of it must not be lost.
-    const other = this.#shares.get(client)
-    if (other && other !== known && other.expiresAt === share.expiresAt) {
-      share.left += other.left
-      other.left = 0
-      share.taken = Math.max(share.taken, other.taken)
-    }
-    remember(this.#shares, client, share)
-    return share
-  }
-
-  async #takeTogether(client: string, now: number): Promise<Share> {
-    const { name, pool, windowMs, limit } = this.#options
+  /** One question for everybody who waits: as much as they need, and at least a chunk. */
+  async #ask(client: string, window: Window): Promise<void> {
+    await Promise.resolve() // whoever comes in this same moment waits along
+    const { name, pool, clock, windowMs, limit, log } = this.#options
+    const amount = Math.max(this.#chunk, window.waiting)
+    window.waiting = 0
+    const now = clock.now().getTime()
     try {
       const [row] = await pool.query<{ hits: number; expires_at: Date }>(
         `insert into rate_limits as r (key, hits, expires_at) values ($1, $4, $3)
@@ -93,39 +118,38 @@ export class RateLimit {
            hits = case when r.expires_at <= $2 or r.expires_at > $3 then excluded.hits else least(r.hits, $5) + excluded.hits end,
            expires_at = case when r.expires_at <= $2 or r.expires_at > $3 then excluded.expires_at else r.expires_at end
          returning hits, expires_at`,
-        [`${name}:${client}`, new Date(now), new Date(now + windowMs), this.#chunk, limit],
+        [`${name}:${client}`, new Date(now), new Date(now + windowMs), amount, limit],
       )
       if (!row) throw new Error('the counting statement returned nothing')
-      const before = row.hits - this.#chunk
-      return {
-        left: Math.max(0, Math.min(this.#chunk, limit - before)),
-        taken: row.hits,
-        expiresAt: row.expires_at.getTime(),
-      }
+      this.#grant(window, { amount, taken: row.hits, expiresAt: row.expires_at.getTime() })
     } catch (error) {
       // Also when the database is there but cannot count, as a read-only standby: a limit is no reason to refuse.
-      if (!(error instanceof DatabaseAway))
-        this.#options.log.warn({ err: error }, 'a limit is counted by this process alone')
-      return this.#takeAlone(client, now)
+      if (!(error instanceof DatabaseAway)) log.warn({ err: error }, 'a limit is counted by this process alone')
+      const isOpen = this.#isOpen(window)
+      const taken = Math.min(isOpen ? window.taken : 0, limit) + amount
+      this.#grant(window, { amount, taken, expiresAt: isOpen ? window.expiresAt : now + windowMs })
     }
   }
 
-  /** Not one that ends later than a window can: then the clock was set back, and the client would wait for it. */
-  #isOpen({ expiresAt }: Share, now: number): boolean {
-    return expiresAt > now && expiresAt <= now + this.#options.windowMs
+  #grant(window: Window, { amount, taken, expiresAt }: { amount: number; taken: number; expiresAt: number }): void {
+    if (window.expiresAt !== expiresAt) window.left = 0 // what was left of the window before
+    window.left += Math.max(0, Math.min(amount, this.#options.limit - (taken - amount)))
+    window.taken = taken
+    window.expiresAt = expiresAt
   }
 
-  /** While the database is away each process counts for itself. */
-  #takeAlone(client: string, now: number): Share {
-    const known = this.#shares.get(client)
-    if (known && this.#isOpen(known, now))
-      return { ...known, left: known.taken < this.#options.limit ? 1 : 0, taken: known.taken + 1 }
-    return { left: 1, taken: 1, expiresAt: now + this.#options.windowMs }
+  /** Maps keep the order of insertion: the first key is the one that was set longest ago. */
+  #remember(client: string): Window {
+    const window: Window = { left: 0, taken: 0, expiresAt: 0, waiting: 0, asking: undefined }
+    this.#windows.set(client, window)
+    const oldest = this.#windows.size > rememberedMax ? this.#windows.keys().next().value : undefined
+    if (oldest !== undefined) this.#windows.delete(oldest)
+    return window
   }
 
   async #forgetExpired(): Promise<void> {
     const now = this.#options.clock.now()
-    for (const [client, share] of this.#shares) if (share.expiresAt <= now.getTime()) this.#shares.delete(client)
+    for (const [client, window] of this.#windows) if (window.expiresAt <= now.getTime()) this.#windows.delete(client)
     try {
       await this.#options.pool.query('delete from rate_limits where expires_at <= $1', [now])
     } catch (error) {
@@ -136,12 +160,4 @@ export class RateLimit {
   close(): void {
     clearInterval(this.#sweep)
   }
-}
-
-/** Maps keep the order of insertion: the first key is the one that was set longest ago. */
-function remember<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key)
-  map.set(key, value)
-  const oldest = map.size > rememberedMax ? map.keys().next().value : undefined
-  if (oldest !== undefined) map.delete(oldest)
 }

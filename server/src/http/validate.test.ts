@@ -58,7 +58,7 @@ const query = Type.Object({
 
 test('query values become numbers and booleans only when they are written as such', () => {
   assert.deepEqual(readQuery(query, { page: '2', certified: 'true', q: '7' }), { page: 2, certified: true, q: '7' })
-  for (const page of ['', ' 1', '1.5', '1e2', '0x1', 'abc', '+1', '9'.repeat(16)])
+  for (const page of ['', ' 1', '1.5', '1e2', '0x1', 'abc', '+1', '9'.repeat(101)])
     assert.deepEqual(readQuery(query, { page }), { page }, page)
 })
 

@@ -66,7 +66,7 @@ export function readQuery(schema: TSchema, query: Readonly<Record<string, unknow
 }
 
 function readValue(text: string, type: string | undefined): unknown {
-  if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text)
+  if (type === 'integer' && /^-?\d{1,100}$/.test(text)) return Number(text)
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   return text
 }

@@ -71,7 +71,7 @@ const docsPolicy =
 
 function homePage(version: string, name: string | undefined): Html {
   const account = name
-    ? html`<p>Signed in as <strong>${name}</strong>.</p><form method="post" action="/sign-out"><button>Sign out</button></form>`
+    ? html`<p>Signed in as <strong><bdi>${name}</bdi></strong>.</p><form method="post" action="/sign-out"><button>Sign out</button></form>`
     : html`<p><a href="/api/v1/auth/chat/login">Sign in</a></p>`
   return html`<h1>Botberth is running</h1>
 <p>It hosts chat bots and lists them. This is version ${version}.</p>

@@ -1,10 +1,9 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { App } from '../context.ts'
 import { isLocalRequest } from '../http/local.ts'
 import { AppError } from '../lib/app-error.ts'
-import { sha256 } from '../lib/secret.ts'
+import { sameText } from '../lib/secret.ts'
 import type { RequestTimes } from './request-times.ts'
 
 /** For supervisors and load balancers; never limited. Metrics are the operator's alone. */
@@ -42,8 +41,4 @@ function mayReadMetrics({ config }: App, request: FastifyRequest): boolean {
   const [scheme, token] = request.headers.authorization?.split(' ') ?? []
   if (config.metricsToken && scheme?.toLowerCase() === 'bearer' && token) return sameText(token, config.metricsToken)
   return isLocalRequest(config, request.raw)
-}
-
-function sameText(a: string, b: string): boolean {
-  return timingSafeEqual(sha256(a), sha256(b)) // of equal length, whatever came
 }

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomInt } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -10,6 +10,11 @@ export function randomToken(): string {
 /** Enough for a random token, which nobody can guess; passwords would need more. */
 export function sha256(text: string): Buffer {
   return hash('sha256', text, 'buffer')
+}
+
+/** Without telling by its time how much of it is right; of equal length, whatever came. */
+export function sameText(a: string, b: string): boolean {
+  return timingSafeEqual(sha256(a), sha256(b))
 }
 
 /** Keys for one purpose each, so that what is made for one is worth nothing for another. */

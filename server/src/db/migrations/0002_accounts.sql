@@ -24,7 +24,9 @@ create table api_keys (
   hash bytea not null unique,
   last4 text not null,
   created_at timestamptz not null,
-  last_used_at timestamptz
+  last_used_at timestamptz,
+  -- Comes from the operator's environment, and goes when another one stands there.
+  is_bootstrap boolean not null default false
 );
 
 create index api_keys_of_user on api_keys (user_id, created_at desc);

@@ -101,3 +101,32 @@ test('its token endpoint wants the client, the code, the verifier', async () => 
     401,
   )
 })
+
+test('a page of another site neither edits profiles nor signs its visitor in', async () => {
+  const server = await startTestServer()
+  const post = (headers: Record<string, string>) =>
+    fetch(`${server.url}/sandbox/chat/applications`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers,
+      body: new URLSearchParams({ id, description: 'x' }),
+    })
+  assert.equal((await post({ origin: 'https://evil.example' })).status, 403)
+  assert.equal((await post({ 'sec-fetch-site': 'cross-site' })).status, 403)
+  assert.equal((await post({ origin: server.url, 'sec-fetch-site': 'same-origin' })).status, 303)
+  const begun = await fetch(`${server.url}/api/v1/auth/chat/login?login_hint=mallory&prompt=none`, {
+    redirect: 'manual',
+  })
+  const authorize = begun.headers.get('location') ?? ''
+  assert.equal(
+    (await fetch(authorize, { redirect: 'manual', headers: { 'sec-fetch-site': 'cross-site' } })).status,
+    200,
+    'the page asks',
+  )
+  assert.equal((await fetch(authorize, { redirect: 'manual' })).status, 302)
+  assert.equal(
+    (await fetch(`${authorize}&login_hint=other`, { redirect: 'manual' })).status,
+    200,
+    'a repeated hint is none',
+  )
+})

@@ -19,12 +19,17 @@ export function sandboxChatRoutes(server: FastifyInstance, app: App, client: { i
 
   server.register(async (scope) => {
     scope.addHook('onRequest', (request, _reply, done) => {
-      done(isLocalRequest(app.config, request.raw) ? undefined : new AppError('not_found'))
+      if (!isLocalRequest(app.config, request.raw)) done(new AppError('not_found'))
+      // A page of some other site must not edit profiles through its visitor's browser.
+      else if (request.method !== 'GET' && isForeign(request)) done(new AppError('forbidden'))
+      else done()
     })
 
     scope.get(`${base}/oauth2/authorize`, (request, reply) => {
       const asked = readAuthorization(request.query as Record<string, unknown>, client.id, request)
-      if (asked.prompt === 'none' && asked.login_hint) return reply.redirect(codes.redirect(asked, asked.login_hint))
+      // Nor may it sign its visitor in under a name of its choice.
+      if (asked.prompt === 'none' && asked.login_hint && !isForeign(request))
+        return reply.redirect(codes.redirect(asked, asked.login_hint))
       return sendPage(reply, 'Sign in · Sandbox', signInPage(asked))
     })
 
@@ -108,18 +113,37 @@ interface Authorization {
   readonly state: string
   readonly code_challenge: string
   readonly client_id: string
-  readonly login_hint?: string
-  readonly prompt?: string
+  readonly response_type: 'code'
+  readonly code_challenge_method: 'S256'
+  readonly login_hint: string | undefined
+  readonly prompt: string | undefined
 }
 
 /** Checks what the platform checks too; the only redirect that the sandbox knows is this server's own. */
 function readAuthorization(query: Record<string, unknown>, clientId: string, request: FastifyRequest): Authorization {
-  const { redirect_uri: redirectUri, client_id: client, response_type: type, code_challenge_method: method } = query
+  const text = (name: string) => (typeof query[name] === 'string' ? query[name] : undefined)
+  const [state, challenge, redirectUri] = [text('state'), text('code_challenge'), text('redirect_uri')]
   const own = `http://${request.headers.host}/api/v1/auth/chat/callback`
-  const texts = ['state', 'code_challenge'].every((name) => typeof query[name] === 'string')
-  if (client !== clientId || type !== 'code' || method !== 'S256' || redirectUri !== own || !texts)
+  const isRight =
+    text('client_id') === clientId && text('response_type') === 'code' && text('code_challenge_method') === 'S256'
+  if (!isRight || redirectUri !== own || state === undefined || challenge === undefined)
     throw new AppError('invalid_request')
-  return query as unknown as Authorization
+  return {
+    client_id: clientId,
+    response_type: 'code',
+    code_challenge_method: 'S256',
+    redirect_uri: redirectUri,
+    state,
+    code_challenge: challenge,
+    login_hint: text('login_hint'),
+    prompt: text('prompt'),
+  }
+}
+
+/** Whether a browser says that another site has sent it here. */
+function isForeign({ headers }: FastifyRequest): boolean {
+  const { origin, host, 'sec-fetch-site': site } = headers
+  return (origin !== undefined && origin !== `http://${host}`) || site === 'cross-site' || site === 'same-site'
 }
 
 /** Codes carry what they stand for, sealed; only that one was used has to be remembered, for as long as it is valid. */

@@ -110,6 +110,8 @@ test('another SECRET_KEY ends every session, and keys live on', async () => {
   assert.equal((await me(again.url, { authorization: `Bearer ${accessToken}` })).status, 200, 'a kill ends no session')
   await stopServer(again)
   const other = await startServer({ dataDir, env: { SECRET_KEY: 'b'.repeat(40) } })
+  assert.match(other.output(), /SECRET_KEY is not the one that this database was last used with/)
+  assert.doesNotMatch(again.output(), /SECRET_KEY is not/)
   assert.equal((await me(other.url, { authorization: `Bearer ${accessToken}` })).status, 401)
   assert.equal(await role(other.url, key), 'owner')
   await stopServer(other)

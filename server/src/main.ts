@@ -6,12 +6,13 @@ import { ensureOwner, type Welcome } from './auth/owner.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import type { App } from './context.ts'
 import { openDatabase } from './db/database.ts'
+import type { Pool } from './db/pool.ts'
 import { tx } from './db/tx.ts'
 import { listen } from './http/listen.ts'
 import { systemClock } from './lib/clock.ts'
 import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
-import { makeLog } from './lib/log.ts'
-import { Secrets } from './lib/secret.ts'
+import { type Log, makeLog } from './lib/log.ts'
+import { Secrets, sha256 } from './lib/secret.ts'
 import { readSecretKey } from './lib/secret-key.ts'
 
 const drainMs = 10_000
@@ -58,6 +59,7 @@ async function start(): Promise<void> {
   const database = await openDatabase({ ...config, log, say: console.log })
   undo.push(() => database.close())
   stopping.signal.throwIfAborted()
+  await noteSecretKey(database.pool, secrets, log)
 
   let url = config.publicUrl
   const app: App = {
@@ -80,6 +82,24 @@ async function start(): Promise<void> {
   const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
   startHousekeeping(app, stopping.signal)
   console.log(banner(url, welcome))
+}
+
+/**
+ * Another key than before, or than another server on this database has: sessions end, and what was sealed cannot be
+ * read. It may be meant, so it is only said. Kept is a value that follows from the key and does not lead back to it.
+ */
+async function noteSecretKey(pool: Pool, secrets: Secrets, log: Log): Promise<void> {
+  const value = sha256(secrets.keyFor('check').toString('hex')).toString('hex')
+  const [before] = await pool.query<{ value: string }>("select value from instance where name = 'secret_key_check'")
+  if (before?.value === value) return
+  if (before)
+    log.warn(
+      'SECRET_KEY is not the one that this database was last used with: sessions end, and sealed secrets cannot be read',
+    )
+  await pool.query(
+    `insert into instance (name, value) values ('secret_key_check', $1) on conflict (name) do update set value = excluded.value`,
+    [value],
+  )
 }
 
 /** What the operator can mend is told in a sentence, everything else with all that is known. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { after } from 'node:test'
 import { pino } from 'pino'
 import { buildServer } from '../src/app.ts'
@@ -49,7 +50,7 @@ export async function startTestServer({
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
-  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env })
+  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: process.env['TEST_SCRATCH'] ?? tmpdir(), ...env })
   const secrets = new Secrets(config.secretKey ?? 'a secret key for tests, the same in all of them')
   const log = pino({ level: 'debug' }, { write: noteText })
   const app: App = { config, log, clock, pool, secrets, version, publicUrl: () => url }

@@ -55,8 +55,7 @@ export class Credentials {
   /** Who it is, if that is known already: nearly always, and without a promise. */
   peek(headers: IncomingHttpHeaders): Caller | undefined {
     const key = headers['x-api-key']
-    const token = bearerToken(headers.authorization)
-    const hash = typeof key === 'string' && key !== '' ? hashOf('key', key) : token && hashOf('token', token)
+    const hash = typeof key === 'string' && key !== '' ? hashOf('key', key) : tokenHash(headers.authorization)
     const known = hash ? this.#remembered(hash) : undefined
     return known && this.#admit(known)
   }
@@ -172,6 +171,11 @@ interface UserOfCredential {
   readonly user_id: string
   readonly role: 'owner' | 'user'
   readonly suspended_at: Date | null
+}
+
+function tokenHash(header: string | undefined): string | undefined {
+  const token = bearerToken(header)
+  return token && hashOf('token', token)
 }
 
 function bearerToken(header: string | undefined): string | undefined {

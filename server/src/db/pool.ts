@@ -88,7 +88,7 @@ export class Pool {
     if (!this.#isUp || this.#closed) throw new DatabaseAway(undefined)
     const name = statementName(text)
     try {
-      return (await this.#pool.query<Row>({ text, values, ...(name && { name }) })).rows
+      return (await this.#pool.query<Row>(name === undefined ? { text, values } : { name, text, values })).rows
     } catch (error) {
       this.#noteFailure(error)
       throw isAway(error) || !(error instanceof pg.DatabaseError) ? new DatabaseAway(error) : error

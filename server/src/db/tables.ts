@@ -12,6 +12,7 @@ export interface Tables {
   idempotency_keys: IdempotencyKeysTable
   sandbox_applications: SandboxApplicationsTable
   bots: BotsTable
+  instance: { name: string; value: string }
 }
 
 /** Objects come out as they are and go in as text. */

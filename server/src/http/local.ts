@@ -11,8 +11,19 @@ function isForwardingField(name: string): boolean {
  * Whether a request comes from this very machine to a server that is only there for it. The Host has to be a
  * loopback name, or a page of a foreign site could reach us through a name that it points at 127.0.0.1.
  */
-export function isLocalRequest(config: Config, { headers, socket, httpVersion }: IncomingMessage): boolean {
-  if (!config.isLocal || !isLoopbackAddress(socket.remoteAddress ?? '')) return false
+export function isLocalRequest(config: Config, request: IncomingMessage): boolean {
+  if (!config.isLocal) return false
+  const asked: WithAnswer = request
+  asked[answer] ??= looksLocal(request)
+  return asked[answer]
+}
+
+// Several parts of one request ask, and the headers do not change meanwhile.
+const answer = Symbol('isLocal')
+type WithAnswer = IncomingMessage & { [answer]?: boolean }
+
+function looksLocal({ headers, socket, httpVersion }: IncomingMessage): boolean {
+  if (!isLoopbackAddress(socket.remoteAddress ?? '')) return false
   // Browsers and tools speak 1.1; what still speaks 1.0 is a proxy with its defaults, which says nothing else of itself.
   if (httpVersion === '1.0') return false
   for (const name in headers) if (isForwardingField(name)) return false

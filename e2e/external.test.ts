@@ -5,7 +5,7 @@ import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { isReady, launch, makeScratch, root, startServer, stopServer, waitFor } from './server.ts'
+import { isReady, launch, makeScratch, type Running, root, startServer, stopServer, waitFor } from './server.ts'
 
 const binaries = '/usr/lib/postgresql/15/bin'
 const skip = existsSync(binaries) ? false : 'needs Debian’s postgresql-15'
@@ -51,6 +51,40 @@ test('a server on it makes its schema, answers 503 while it is away and heals wh
     await waitFor('200', async () => (await status()) === 200)
   }
   assert.equal(await stopServer(running), 0)
+})
+
+test('two servers on it: what one revokes the other refuses within a second, and a limit is one limit', {
+  skip,
+}, async () => {
+  const key = `svc_live_${'Two'.repeat(12)}`
+  const env = {
+    DATABASE_URL: url,
+    BOOTSTRAP_API_KEY: key,
+    API_RATE_LIMIT: '40',
+    SECRET_KEY: 'the same for both of them, of course',
+  }
+  const one = await startServer({ dataDir: join(scratch, 'one'), env })
+  const two = await startServer({ dataDir: join(scratch, 'two'), env })
+  const api = (server: Running, method: string, path: string, credential: string, body?: string) =>
+    fetch(`${server.url}/api/v1${path}`, {
+      method,
+      headers: { 'x-api-key': credential, 'content-type': 'application/json' },
+      ...(body !== undefined && { body }),
+    })
+  const made = (await api(one, 'POST', '/auth/api-keys', key, '{"name":"x"}').then((answer) => answer.json())) as {
+    id: string
+    key: string
+  }
+  const statusAt = (server: Running) => api(server, 'GET', '/me', made.key).then(({ status }) => status)
+  assert.deepEqual([await statusAt(one), await statusAt(two)], [200, 200])
+  const burst = await Promise.all(Array.from({ length: 60 }, (_, index) => statusAt(index % 2 ? one : two)))
+  assert.equal(burst.filter((status) => status === 200).length, 38, '40 in all, two of them before')
+  await api(one, 'DELETE', `/auth/api-keys/${made.id}`, key)
+  const revokedAt = Date.now()
+  assert.equal(await statusAt(one), 401)
+  await waitFor('the other server to refuse it', async () => (await statusAt(two)) === 401, 1_000)
+  assert(Date.now() - revokedAt < 1_000)
+  assert.deepEqual([await stopServer(one), await stopServer(two)], [0, 0])
 })
 
 test('a database that cannot be reached or that refuses us is a clear start-up error without the password', {

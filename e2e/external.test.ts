@@ -65,21 +65,21 @@ test('two servers on it: what one revokes the other refuses within a second, and
   }
   const one = await startServer({ dataDir: join(scratch, 'one'), env })
   const two = await startServer({ dataDir: join(scratch, 'two'), env })
-  const api = (server: Running, method: string, path: string, credential: string, body?: string) =>
-    fetch(`${server.url}/api/v1${path}`, {
-      method,
+  const api = (server: Running, request: string, credential: string, body?: string) =>
+    fetch(`${server.url}/api/v1${request.split(' ')[1]}`, {
+      method: request.split(' ')[0] ?? '',
       headers: { 'x-api-key': credential, 'content-type': 'application/json' },
       ...(body !== undefined && { body }),
     })
-  const made = (await api(one, 'POST', '/auth/api-keys', key, '{"name":"x"}').then((answer) => answer.json())) as {
+  const made = (await api(one, 'POST /auth/api-keys', key, '{"name":"x"}').then((answer) => answer.json())) as {
     id: string
     key: string
   }
-  const statusAt = (server: Running) => api(server, 'GET', '/me', made.key).then(({ status }) => status)
+  const statusAt = (server: Running) => api(server, 'GET /me', made.key).then(({ status }) => status)
   assert.deepEqual([await statusAt(one), await statusAt(two)], [200, 200])
   const burst = await Promise.all(Array.from({ length: 60 }, (_, index) => statusAt(index % 2 ? one : two)))
   assert.equal(burst.filter((status) => status === 200).length, 38, '40 in all, two of them before')
-  await api(one, 'DELETE', `/auth/api-keys/${made.id}`, key)
+  await api(one, `DELETE /auth/api-keys/${made.id}`, key)
   const revokedAt = Date.now()
   assert.equal(await statusAt(one), 401)
   await waitFor('the other server to refuse it', async () => (await statusAt(two)) === 401, 1_000)

@@ -5,16 +5,8 @@ import type { Api } from '../http/endpoint.ts'
 import { AppError } from '../lib/app-error.ts'
 import { randomToken, sha256 } from '../lib/secret.ts'
 import { createApiKey } from './keys.ts'
-import {
-  decidePairing,
-  findPairing,
-  findPairingByDeviceCode,
-  findUser,
-  insertAuditEvent,
-  insertPairing,
-  lockUser,
-  takePairing,
-} from './queries.ts'
+import { decide, readUserCode } from './pairing.ts'
+import { findPairing, findPairingByDeviceCode, findUser, insertPairing, takePairing } from './queries.ts'
 
 const pairingMs = 10 * 60_000
 const intervalSeconds = 3
@@ -60,32 +52,16 @@ export function deviceRoutes(api: Api, app: App): void {
     return pairingJson(pairing)
   })
 
-  api.handle('decideDevicePairing', async ({ params, body, caller, db, request }) => {
-    const now = app.clock.now()
-    return tx(db, async (db) => {
-      await lockUser(db, caller.userId)
-      const pairing = await findPairing(db, readUserCode(params.userCode), now)
-      if (!pairing) throw new AppError('not_found')
-      const decision = { status: body.approve ? ('approved' as const) : ('denied' as const), userId: caller.userId }
-      const decided = await decidePairing(db, pairing.id, decision)
-      if (!decided) throw new AppError('invalid_state', { detail: 'Somebody has decided about this pairing already.' })
-      const details = { clientName: decided.client_name }
-      const kind = body.approve ? 'device_approved' : 'device_denied'
-      await insertAuditEvent(db, { userId: caller.userId, kind, details, ip: request.ip }, now)
-      return pairingJson(decided)
-    })
-  })
+  api.handle('decideDevicePairing', async ({ params, body, caller, request }) =>
+    pairingJson(
+      await decide(app, { userCode: params.userCode, approve: body.approve, userId: caller.userId, ip: request.ip }),
+    ),
+  )
 }
 
 /** Eight letters, 34 bits, for ten minutes; guessing takes an account and is limited. */
 function newUserCode(): string {
   const code = Array.from({ length: 8 }, () => letters[randomInt(letters.length)]).join('')
-  return `${code.slice(0, 4)}-${code.slice(4)}`
-}
-
-/** People type it in lower case and without the dash. */
-export function readUserCode(typed: string): string {
-  const code = typed.toUpperCase().replaceAll('-', '')
   return `${code.slice(0, 4)}-${code.slice(4)}`
 }
 

@@ -1,23 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { App } from '../context.ts'
-import { tx } from '../db/tx.ts'
 import { readCookie } from '../http/cookies.ts'
 import { type Html, html } from '../http/html.ts'
 import { sendPage } from '../http/page.ts'
 import { AppError, validationError } from '../lib/app-error.ts'
 import type { Credentials } from './credentials.ts'
-import { readUserCode } from './device-routes.ts'
 import type { Gatekeeper } from './gate.ts'
-import {
-  announceChange,
-  decidePairing,
-  deleteSessions,
-  findPairing,
-  findUser,
-  insertAuditEvent,
-  lockUser,
-} from './queries.ts'
+import { decide, readUserCode } from './pairing.ts'
+import { findPairing, findUser } from './queries.ts'
 import { clearSessionCookie, sessionCookie } from './sessions.ts'
+import { signOut } from './sign-out.ts'
 
 interface Parts {
   readonly app: App
@@ -54,33 +46,13 @@ export function authPages(
     if (decision !== 'approve' && decision !== 'deny')
       throw validationError([{ pointer: '/decision', detail: 'must be approve or deny' }])
     const approve = decision === 'approve'
-    const now = app.clock.now()
-    await tx(db, async (db) => {
-      const pairing = await findPairing(db, readUserCode(form.get('code') ?? ''), now)
-      const userId = caller?.userId ?? ''
-      const decided =
-        pairing && (await decidePairing(db, pairing.id, { status: approve ? 'approved' : 'denied', userId }))
-      if (!decided) throw new AppError('not_found')
-      const details = { clientName: decided.client_name }
-      await insertAuditEvent(
-        db,
-        { userId, kind: approve ? 'device_approved' : 'device_denied', details, ip: request.ip },
-        now,
-      )
-    })
+    await decide(app, { userCode: form.get('code') ?? '', approve, userId: caller?.userId ?? '', ip: request.ip })
     return sendPage(reply, 'Pair a command line · Botberth', donePage(approve))
   })
 
   server.post('/sign-out', async (request, reply) => {
-    const caller = await gatekeeper.admit({ access: 'session' }, request, reply)
-    const { userId = '', sessionId = '' } = caller ?? {}
-    await tx(db, async (db) => {
-      await lockUser(db, userId)
-      await announceChange(db)
-      await insertAuditEvent(db, { userId, kind: 'logout', ip: request.ip }, app.clock.now())
-      await deleteSessions(db, { userId, sessionId })
-    })
-    credentials.forget()
+    const { userId = '', sessionId = '' } = (await gatekeeper.admit({ access: 'session' }, request, reply)) ?? {}
+    await signOut(app, credentials, { userId, sessionId, ip: request.ip })
     clearSessionCookie(app, reply)
     return reply.redirect('/', 303)
   })

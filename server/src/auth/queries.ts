@@ -342,7 +342,7 @@ export async function takeOneTimeCode(
   return row && row.expires_at > now ? row.data : undefined
 }
 
-type PairingRow = Selectable<Tables['device_pairings']>
+export type PairingRow = Selectable<Tables['device_pairings']>
 
 export async function insertPairing(
   db: Db,

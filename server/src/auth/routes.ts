@@ -12,16 +12,7 @@ import type { Gatekeeper } from './gate.ts'
 import { apiKeyJson, createApiKey } from './keys.ts'
 import { beginLogin, finishLogin, openSession } from './login.ts'
 import { useOwnerLink } from './owner.ts'
-import {
-  announceChange,
-  deleteApiKey,
-  deletePairings,
-  deleteSessions,
-  extendSession,
-  insertAuditEvent,
-  listApiKeys,
-  lockUser,
-} from './queries.ts'
+import { announceChange, deleteApiKey, extendSession, insertAuditEvent, listApiKeys, lockUser } from './queries.ts'
 import {
   clearLoginCookie,
   clearSessionCookie,
@@ -31,6 +22,7 @@ import {
   setLoginCookie,
   setSessionCookie,
 } from './sessions.ts'
+import { signOut } from './sign-out.ts'
 import { sessionMs, type Tokens } from './tokens.ts'
 
 interface Parts {
@@ -143,17 +135,13 @@ function sessionRoutes(api: Api, { app, credentials, tokens }: Parts): void {
     return { accessToken: await tokens.sign({ userId, sessionId, expiresAt }), expiresAt: expiresAt.toISOString() }
   })
 
-  api.handle('logout', async ({ body, caller, db, request, reply }) => {
+  api.handle('logout', async ({ body, caller, request, reply }) => {
     const { userId, sessionId = '' } = caller
-    const signedOut = await tx(db, async (db) => {
-      await lockUser(db, userId)
-      await announceChange(db)
-      if (body.everywhere) await deletePairings(db, userId)
-      const kind = body.everywhere ? 'logout_everywhere' : 'logout'
-      await insertAuditEvent(db, { userId, kind, ip: request.ip }, app.clock.now())
-      return deleteSessions(db, body.everywhere ? { userId } : { userId, sessionId })
+    const signedOut = await signOut(app, credentials, {
+      userId,
+      ip: request.ip,
+      ...(!body.everywhere && { sessionId }),
     })
-    credentials.forget()
     clearSessionCookie(app, reply)
     return { signedOut }
   })

@@ -1,0 +1,29 @@
+import type { App } from '../context.ts'
+import { tx } from '../db/tx.ts'
+import type { Credentials } from './credentials.ts'
+import { announceChange, deletePairings, deleteSessions, insertAuditEvent, lockUser } from './queries.ts'
+
+interface SignOut {
+  readonly userId: string
+  /** Left out: all of that person's sessions end, and what they approved but no device has come for. */
+  readonly sessionId?: string
+  readonly ip: string
+}
+
+/** Ends sessions with all their tokens, on every server. Returns how many there were. */
+export async function signOut(
+  { pool, clock }: App,
+  credentials: Credentials,
+  { userId, sessionId, ip }: SignOut,
+): Promise<number> {
+  const ended = await tx(pool.db, async (db) => {
+    await lockUser(db, userId)
+    await announceChange(db)
+    if (sessionId === undefined) await deletePairings(db, userId)
+    const kind = sessionId === undefined ? 'logout_everywhere' : 'logout'
+    await insertAuditEvent(db, { userId, kind, ip }, clock.now())
+    return deleteSessions(db, { userId, ...(sessionId !== undefined && { sessionId }) })
+  })
+  credentials.forget()
+  return ended
+}

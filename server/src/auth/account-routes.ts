@@ -34,14 +34,14 @@ const exportedEventsMax = 10_000
 
 /** One's own account. */
 export function meRoutes(api: Api, app: App, credentials: Credentials): void {
-  const getUser = async (id: string): Promise<UserRow> => {
-    const user = await readUser(app.pool, id)
-    if (!user) throw new AppError('unauthenticated') // deleted a moment ago
-    return user
-  }
+  const getUser = (id: string): Promise<UserRow> =>
+    readUser(app.pool, id).then((user) => {
+      if (!user) throw new AppError('unauthenticated') // deleted a moment ago
+      return user
+    })
 
-  api.handle('getMe', async ({ caller, request }) =>
-    meJson(await getUser(caller.userId), policyFor(app.config, request.raw)),
+  api.handle('getMe', ({ caller, request }) =>
+    getUser(caller.userId).then((user) => meJson(user, policyFor(app.config, request.raw))),
   )
 
   api.handle('listAuditEvents', ({ caller, query, db }) =>

@@ -28,9 +28,8 @@ export function findUser(db: Db, id: string): Promise<UserRow | undefined> {
 const selectUser = `select ${userColumns.join(', ')} from users where id = $1`
 
 /** The same in literal SQL, for `GET /me`: dashboards and scripts ask it all the time. */
-export async function readUser(pool: Pool, id: string): Promise<UserRow | undefined> {
-  const [row] = await pool.query<UserRow>(selectUser, [id])
-  return row
+export function readUser(pool: Pool, id: string): Promise<UserRow | undefined> {
+  return pool.query<UserRow>(selectUser, [id]).then(([row]) => row)
 }
 
 export function findUserByChatId(db: Db, chatUserId: string): Promise<UserRow | undefined> {

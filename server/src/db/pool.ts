@@ -22,6 +22,7 @@ interface Options {
 const probeIntervalMs = 100
 const heartbeatMs = 5_000
 const connectTimeoutMs = 3_000
+// A database that hangs does not keep this limit; then the sentinel notices and cuts the connections.
 // A statement of ours takes milliseconds; one that takes this long holds a connection that others wait for.
 const statementTimeoutMs = 15_000
 const closeTimeoutMs = 3_000
@@ -56,7 +57,6 @@ export class Pool {
       max: connectionsMax,
       idleTimeoutMillis: 60_000,
       statement_timeout: statementTimeoutMs,
-      query_timeout: statementTimeoutMs + 2_000, // a database that hangs does not keep its own time limits
       idle_in_transaction_session_timeout: 30_000,
     })
     // Without these listeners the first death of a connection, idle or lent out, would end the process.

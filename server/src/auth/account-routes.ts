@@ -11,6 +11,7 @@ import { newId } from '../lib/ids.ts'
 import { randomToken, sha256 } from '../lib/secret.ts'
 import type { Credentials } from './credentials.ts'
 import { apiKeyJson, apiKeysMax } from './keys.ts'
+import { botsAllowed } from './limits.ts'
 import {
   announceChange,
   deletePairings,
@@ -143,11 +144,9 @@ export function operatorRoutes(api: Api, app: App, credentials: Credentials): vo
   })
 }
 
-function meJson(
-  { id, name, avatar_url, chat_user_id, role, bots_max }: UserRow,
-  { botsPerUser }: { botsPerUser: number | null },
-) {
-  const limits = { bots: bots_max ?? (role === 'owner' ? null : botsPerUser), apiKeys: apiKeysMax }
+function meJson(user: UserRow, { botsPerUser }: { botsPerUser: number | null }) {
+  const { id, name, avatar_url, chat_user_id, role } = user
+  const limits = { bots: botsAllowed(user, botsPerUser), apiKeys: apiKeysMax }
   return { id, name, avatarUrl: avatar_url, chatUserId: chat_user_id, role, limits }
 }
 

@@ -39,15 +39,11 @@ export class Credentials {
 
   /** Has to be called once, before requests come. */
   listen(): Promise<void> {
-    return this.#app.pool.listen(credentialsChannel, () => this.#forgetAll())
+    return this.#app.pool.listen(credentialsChannel, () => this.forget())
   }
 
   /** At once, here; all servers are told by `announceChange` in the transaction. */
   forget(): void {
-    this.#forgetAll()
-  }
-
-  #forgetAll(): void {
     this.#generation++
     this.#known.clear()
   }

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { BodyOf } from '@botberth/contract/endpoints.ts'
+import { botsAllowed } from '../auth/limits.ts'
 import { findUser, lockUser } from '../auth/queries.ts'
 import type { App } from '../context.ts'
 import type { Db } from '../db/pool.ts'
@@ -115,7 +116,7 @@ export function botRoutes(api: Api, app: App): void {
 async function takePlace(db: Db, userId: string, botsPerUser: number | null): Promise<void> {
   await lockUser(db, userId)
   const user = await findUser(db, userId)
-  const most = user?.bots_max ?? (user?.role === 'owner' ? null : botsPerUser)
+  const most = user ? botsAllowed(user, botsPerUser) : 0
   if (most === null || (await countBots(db, userId)) < most) return
   throw new AppError('limit_reached', {
     detail: `You may have ${most} bots, and have them. Delete one that is no longer used.`,

@@ -103,7 +103,7 @@ function writeAccessRules(folder: string, { peer }: RunAs): void {
   }
 }
 
-/** Creates a directory that PostgreSQL's user owns, for its log. */
+/** Ours, not PostgreSQL's: it writes its log through a descriptor that we opened. */
 export function makeLogDir(dataDir: string): string {
   const folder = join(dataDir, 'logs')
   mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,4 +1,5 @@
-// npm test: unit tests in one process, then tests that need PostgreSQL, a process and a database each.
+// npm test [-- NAME]: unit tests in one process, then tests that need PostgreSQL, a process and a database each; with
+// NAME only the files whose path contains it.
 // npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes. npm run soak -- NAME: one of those
 // with its full counts. `--db-only` runs just the tests that need PostgreSQL, against TEST_DATABASE_URL.
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
@@ -30,7 +31,9 @@ if (skippedInCi) console.error('Skipped tests are failures here: something that 
 if (totals.failed > 0 || totals.passed === 0 || skippedInCi) process.exitCode = 1
 
 async function runTests(): Promise<void> {
-  const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts')
+  const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts').filter(
+    (file) => file.includes(named ?? ''),
+  )
   const needDatabase = all.filter((file) => file.endsWith('.db.test.ts'))
   if (!args.includes('--db-only')) {
     await runFiles(
@@ -47,7 +50,7 @@ async function runTests(): Promise<void> {
   try {
     await runFiles(`With ${postgres.version}`, needDatabase, {
       concurrency: Math.max(2, cpus().length),
-      checkContract: true,
+      checkContract: named === undefined,
     })
   } finally {
     await postgres.stop()

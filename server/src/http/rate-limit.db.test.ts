@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { FastifyReply } from 'fastify'
+import { pino } from 'pino'
 import { startTestServer, TestClock, type TestServer } from '../../test/api.ts'
 import { createAwayPool, createTestPool } from '../../test/db.ts'
+import { RateLimit } from './rate-limit.ts'
 
 const paths = ['/health', '/version', '/templates']
 const get = (server: TestServer, path: string, headers: Record<string, string> = {}) =>
@@ -52,6 +55,29 @@ test('all replicas count together', async () => {
   )
   assert.equal(answers.filter(({ status }) => status === 200).length, 10)
   assert.equal(answers.filter(({ status }) => status === 429).length, 20)
+})
+
+test('whoever comes while a share is on its way is counted once', async () => {
+  const pool = await createTestPool()
+  const isSent = Promise.withResolvers<void>()
+  const mayCount = Promise.withResolvers<void>()
+  const slow = {
+    query: async (...args: Parameters<typeof pool.query>) => {
+      isSent.resolve()
+      await mayCount.promise
+      return pool.query(...args)
+    },
+  } as unknown as typeof pool
+  const options = { name: 'x', limit: 40, windowMs: 60_000, clock: new TestClock(), log: pino({ level: 'silent' }) }
+  const limit = new RateLimit({ ...options, pool: slow })
+  const spend = () => limit.spend(() => 'client', { headers: () => undefined } as unknown as FastifyReply)
+  const spent = [spend()]
+  await isSent.promise
+  for (let i = 0; i < 5; i++) spent.push(spend())
+  mayCount.resolve()
+  await Promise.all(spent)
+  assert.deepEqual(await pool.query("select hits from rate_limits where key = 'x:client'"), [{ hits: 6 }])
+  limit.close()
 })
 
 test('while the database is away each process counts for itself', async () => {

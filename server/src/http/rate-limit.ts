@@ -64,6 +64,7 @@ export class RateLimit {
       window.waiting++
       window.asking ??= this.#ask(client, window).finally(() => {
         window.asking = undefined
+        window.waiting = 0 // whoever got nothing counts itself again
       })
       await window.asking
       isAllowed = this.#takeOne(window)
@@ -109,7 +110,6 @@ export class RateLimit {
     await Promise.resolve() // whoever comes in this same moment waits along
     const { name, pool, clock, windowMs, limit, log } = this.#options
     const amount = Math.max(this.#chunk, window.waiting)
-    window.waiting = 0
     const now = clock.now().getTime()
     try {
       const [row] = await pool.query<{ hits: number; expires_at: Date }>(

@@ -17,6 +17,7 @@ const requestTimeoutMs = 300_000
 interface Hooks {
   /** No route takes the request: answers or rejects, before any body is read. */
   unrouted(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** The answer is made and about to be written. */
   answered(request: FastifyRequest, reply: FastifyReply): void
 }
 
@@ -24,7 +25,7 @@ interface Hooks {
 export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: Hooks): FastifyInstance {
   const server: FastifyInstance = fastify({
     logger: false, // a child logger for each request costs more than many requests do; see `logAnswer`
-    genReqId: (request) => saneId(request.headers['x-request-id']) ?? randomUUID(),
+    genReqId: (request) => saneId(request.headers['x-request-id']) ?? newRequestId(),
     trustProxy: config.trustProxy.length > 0 ? [...config.trustProxy] : false,
     bodyLimit: jsonBytesMax,
     requestTimeout: requestTimeoutMs,
@@ -42,7 +43,9 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
   // An expectation that we do not know is no reason to refuse a request.
   server.server.on('checkExpectation', (request, response) => server.routing(request, response))
   server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id).headers(securityHeaders)
+    reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('cache-control', 'no-store') // pages set a policy of their own, see `pageHeaders`
     if (request.headers.origin !== undefined && isApi(pathOf(request.url))) reply.headers(corsHeaders)
     // Node's own check of this answers without a body.
     const hosts = countHosts(request.raw.rawHeaders)
@@ -51,18 +54,13 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
     else if (request.is404) hooks.unrouted(request, reply).catch(done)
     else done()
   })
-  server.addHook('onResponse', (request, reply, done) => {
+  // Not `onResponse`, which listens for the end of every answer and costs a small one a sixth of its time.
+  server.addHook('onSend', (request, reply, payload, done) => {
     logAnswer(log, request, reply)
     hooks.answered(request, reply)
-    done()
+    done(null, payload)
   })
   return server
-}
-
-/** For everything that is no page; pages set a policy of their own, see `pageHeaders`. */
-const securityHeaders = {
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
 }
 
 /** Two of them are two opinions on which site is meant, and checks that rely on the name could be led astray. */
@@ -90,6 +88,15 @@ function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply): void
     ip: request.ip,
   }
   log[level](fields, 'request')
+}
+
+// Unique, not secret: a counter is ten times cheaper than a random id for each.
+const processId = randomUUID().slice(0, 18)
+let requests = 0
+
+function newRequestId(): string {
+  requests++
+  return `${processId}-${requests.toString(36)}`
 }
 
 function saneId(given: string | string[] | undefined): string | undefined {
@@ -130,7 +137,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
     return
   }
   const problem = new AppError(parserErrors[error.code ?? ''] ?? 'invalid_request')
-  const requestId = randomUUID()
+  const requestId = newRequestId()
   const body = JSON.stringify(problemOf(problem, { path: '', requestId }))
   socket.end(
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${requestId}\r\n` +

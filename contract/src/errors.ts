@@ -22,6 +22,12 @@ export const errors = {
     text: 'The request could not be understood.',
     remedy: 'Check the request line, the header lines and the framing of the body.',
   },
+  url_not_allowed: {
+    status: 400,
+    title: 'The URL leads to an address that is not allowed',
+    text: 'The URL leads to a private, local or reserved address, to which this server does not connect.',
+    remedy: 'Use a public address, or ask the operator to add the network to ALLOWED_PRIVATE_NETS.',
+  },
   unauthenticated: {
     status: 401,
     title: 'A valid credential is needed',

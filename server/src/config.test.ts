@@ -82,3 +82,15 @@ test('a password in a URL that is wrong for another reason is not printed', () =
     (error: Error) => !error.message.includes('hunter2'),
   )
 })
+
+test('private networks are closed to outgoing requests, but for loopback on a local server', () => {
+  assert.deepEqual(readConfig({}).allowedPrivateNets, ['127.0.0.0/8', '::1/128'])
+  assert.deepEqual(readConfig({ HOST: '0.0.0.0' }).allowedPrivateNets, [])
+  assert.deepEqual(readConfig({ TRUST_PROXY: '127.0.0.1' }).allowedPrivateNets, [])
+  const given = readConfig({ ALLOWED_PRIVATE_NETS: '10.0.0.0/8, fd00::1' }).allowedPrivateNets
+  assert.deepEqual(given, ['10.0.0.0/8', 'fd00::1/128'])
+  assert.throws(
+    () => readConfig({ ALLOWED_PRIVATE_NETS: '10.0.0.0/8,lan' }),
+    /ALLOWED_PRIVATE_NETS is "10.0.0.0\/8,lan"/,
+  )
+})

@@ -54,6 +54,12 @@ export const variables = {
     text: 'Proxies whose `X-Forwarded-For` is believed. Otherwise only the address of the connection counts.',
     parse: parseCidrs,
   }),
+  ALLOWED_PRIVATE_NETS: variable({
+    default: '`127.0.0.0/8,::1/128` on loopback, else none',
+    takes: 'IP addresses or CIDRs, separated by commas',
+    text: 'Private networks that webhook deliveries and git fetches may reach. The public internet is always allowed.',
+    parse: parseCidrs,
+  }),
   SECRET_KEY: variable({
     default: 'made once in `DATA_DIR`, mode 0600',
     takes: '32 or more characters',
@@ -157,6 +163,7 @@ export interface Config {
   readonly dataDir: string
   readonly databaseUrl: string | undefined
   readonly trustProxy: readonly string[]
+  readonly allowedPrivateNets: readonly string[]
   readonly publicRateLimit: number
   readonly secretKey: string | undefined
   readonly bootstrapApiKey: string | undefined
@@ -207,7 +214,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     publicUrl,
     dataDir: values.DATA_DIR ?? resolve('data'),
     databaseUrl: values.DATABASE_URL,
-    trustProxy: trustProxy.map(([net, bits]) => `${net.toString()}/${bits}`),
+    trustProxy: trustProxy.map(cidrText),
+    allowedPrivateNets: values.ALLOWED_PRIVATE_NETS?.map(cidrText) ?? (isLocal ? ['127.0.0.0/8', '::1/128'] : []),
     publicRateLimit: values.PUBLIC_RATE_LIMIT ?? 100,
     secretKey: values.SECRET_KEY,
     bootstrapApiKey: values.BOOTSTRAP_API_KEY,
@@ -285,4 +293,8 @@ function parseLimits(value: string): BotLimits | undefined {
 function parseCidrs(value: string): Cidr[] | undefined {
   const cidrs = value.split(',').map((part) => parseCidr(part.trim()))
   return cidrs.every((cidr) => cidr !== undefined) ? cidrs : undefined
+}
+
+function cidrText([net, bits]: Cidr): string {
+  return `${net.toString()}/${bits}`
 }

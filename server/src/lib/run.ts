@@ -159,13 +159,13 @@ function watch(child: ChildProcess, { timeoutMs, signal }: RunOptions) {
   return state
 }
 
-/** False: there is none any more. */
+/** False: there is none any more, or none of ours. */
 function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals | 0 = 'SIGKILL'): boolean {
   if (pid === undefined) return false
   try {
     return process.kill(-pid, signal)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+    if (['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
     throw error
   }
 }

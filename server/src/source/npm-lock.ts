@@ -1,0 +1,94 @@
+import { type DependencyField, dependencyFields, type PackageJson, readDependencies } from './package-json.ts'
+import { getOwn, isObject, type JsonObject } from './project.ts'
+
+/** What an npm lockfile says about an installation from it. */
+export interface NpmLock {
+  /** Whether it was written for this package.json; `npm ci` refuses it otherwise. */
+  readonly isCurrent: boolean
+  readonly hasInstallScripts: boolean
+  readonly hasGit: boolean
+  /** Packages that are folders or archives of the project itself. */
+  readonly hasLocal: boolean
+  /** Whether a hash of each package's content is in it. */
+  readonly isPinned: boolean
+}
+
+/** Undefined if it is no lockfile at all. */
+export function readNpmLock(text: string, packageJson: PackageJson): NpmLock | undefined {
+  const json = parse(text)
+  if (json === undefined) return undefined
+  const packages = getOwn(json, 'packages')
+  if (!isObject(packages)) return readOldLock(json, packageJson)
+  const entries = Object.entries(packages).filter(([path]) => path !== '')
+  const installed = entries.map(([, entry]) => entry).filter(isObject)
+  const sources = [...wishedSources(packageJson), ...installed.map((entry) => textOf(entry, 'resolved'))]
+  return {
+    isCurrent: installed.length === entries.length && hasSameWishes(getOwn(packages, ''), packageJson),
+    hasInstallScripts: installed.some((entry) => Boolean(getOwn(entry, 'hasInstallScript'))),
+    hasGit: sources.some(isGit),
+    hasLocal:
+      sources.some(isLocal) ||
+      entries.some(([path, entry]) => !path.startsWith('node_modules/') || Boolean(getOwn(entry, 'link'))),
+    isPinned: installed.every(
+      (entry) => typeof getOwn(entry, 'integrity') === 'string' || getOwn(entry, 'inBundle') === true,
+    ),
+  }
+}
+
+/** Version 1 (npm 6 and older) tells neither what package.json said nor which packages have install scripts. */
+function readOldLock(json: JsonObject, packageJson: PackageJson): NpmLock | undefined {
+  const locked = getOwn(json, 'dependencies') ?? {}
+  if (!isObject(locked)) return undefined
+  const fields = (['dependencies', 'devDependencies'] as const).map((field) => packageJson.dependencies[field])
+  const sources = [...wishedSources(packageJson), ...Object.values(locked).map((entry) => textOf(entry, 'version'))]
+  return {
+    isCurrent: fields.every((field) => [...field.keys()].every((name) => Object.hasOwn(locked, name))),
+    hasInstallScripts: true,
+    hasGit: sources.some(isGit),
+    hasLocal: sources.some(isLocal),
+    isPinned: false,
+  }
+}
+
+function parse(text: string): JsonObject | undefined {
+  try {
+    const json: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+    return isObject(json) ? json : undefined
+  } catch {
+    // A broken lockfile is treated like one that does not match: installed without, and the build log says so.
+    return undefined
+  }
+}
+
+function hasSameWishes(root: unknown, packageJson: PackageJson): boolean {
+  const locked = readDependencies(root)
+  return dependencyFields.every((field) => isSame(wishes(locked, field), wishes(packageJson.dependencies, field)))
+}
+
+/** npm counts a package that is named as optional too as optional alone. */
+function wishes(all: PackageJson['dependencies'], field: DependencyField): ReadonlyMap<string, string> {
+  if (field !== 'dependencies') return all[field]
+  return new Map([...all.dependencies].filter(([name]) => !all.optionalDependencies.has(name)))
+}
+
+function isSame(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
+  return a.size === b.size && [...a].every(([name, range]) => b.get(name) === range)
+}
+
+function textOf(entry: unknown, field: string): string {
+  const value = getOwn(entry, field)
+  return typeof value === 'string' ? value : ''
+}
+
+function wishedSources(packageJson: PackageJson): string[] {
+  return dependencyFields.flatMap((field) => [...packageJson.dependencies[field].values()])
+}
+
+/** `git+ssh://…`, `github:a/b`, `a/b`, `https://host/x.git` and so on. */
+export function isGit(source: string): boolean {
+  return /^(?:git[+:@]|github:|gitlab:|bitbucket:|gist:|ssh:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/.test(source)
+}
+
+export function isLocal(source: string): boolean {
+  return /^(?:file:|link:|portal:|workspace:|\.{1,2}\/|\/|~\/)/.test(source)
+}

@@ -10,7 +10,7 @@ function plan(packageJson: object, files: Readonly<Record<string, string>> = {},
   return makePlan(project, { platform: 'linux-x64', nodeVersion: '24.21.0', language: 'javascript', ...wishes })
 }
 
-const integrity = 'sha512-x'
+const integrity = `sha512-${'x'.repeat(86)}==`
 const dependencies = { a: '^1.0.0' }
 
 function lock(root: object, more: object = {}) {
@@ -44,6 +44,8 @@ test('what runs scripts or is not pinned by a hash is not shared, and what is lo
   const cases: readonly (readonly [string, object, 'kept' | 'not kept'])[] = [
     ['install script', { 'node_modules/b': { ...entry, hasInstallScript: true } }, 'kept'],
     ['no hash', { 'node_modules/b': { ...entry, integrity: undefined } }, 'kept'],
+    ['odd hash', { 'node_modules/b': { ...entry, integrity: 'sha512-' } }, 'kept'],
+    ['not really inside another', { 'node_modules/b': { ...entry, integrity: undefined, inBundle: true } }, 'kept'],
     ['git', { 'node_modules/b': { ...entry, resolved: 'git+ssh://git@github.com/x/b.git#0a' } }, 'kept'],
     ['file', { 'node_modules/b': { ...entry, resolved: 'file:b.tgz' } }, 'not kept'],
     ['link', { 'node_modules/b': { resolved: 'packages/b', link: true } }, 'not kept'],
@@ -54,7 +56,7 @@ test('what runs scripts or is not pinned by a hash is not shared, and what is lo
     assert.deepEqual(install?.argv, ['npm', 'ci', ...always, '--omit=dev'], name)
     assert.equal(install?.cache?.isShared, kept === 'kept' ? false : undefined, name)
   }
-  assert.deepEqual(plan({ dependencies }, lock({ dependencies }, cases[2]?.[1])).tools, ['git'])
+  assert.deepEqual(plan({ dependencies }, lock({ dependencies }, cases[4]?.[1])).tools, ['git'])
   const bundled = { 'node_modules/b/node_modules/c': { version: '1.0.0', inBundle: true } }
   assert.equal(plan({ dependencies }, lock({ dependencies }, bundled)).install?.cache?.isShared, true)
 })

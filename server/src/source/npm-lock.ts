@@ -29,10 +29,15 @@ export function readNpmLock(text: string, packageJson: PackageJson): NpmLock | u
     hasLocal:
       sources.some(isLocal) ||
       entries.some(([path, entry]) => !path.startsWith('node_modules/') || Boolean(getOwn(entry, 'link'))),
-    isPinned: installed.every(
-      (entry) => typeof getOwn(entry, 'integrity') === 'string' || getOwn(entry, 'inBundle') === true,
-    ),
+    isPinned: entries.every(([path, entry]) => isPinned(path, entry)),
   }
+}
+
+/** npm checks nothing if it cannot read the hash. What lies inside another package has no hash of its own. */
+function isPinned(path: string, entry: unknown): boolean {
+  if (/^sha(?:1|256|384|512)-[\w+/]{27,88}={0,2}$/.test(textOf(entry, 'integrity'))) return true
+  const isNested = path.lastIndexOf('node_modules/') > 0
+  return isNested && getOwn(entry, 'inBundle') === true && getOwn(entry, 'resolved') === undefined
 }
 
 /** Version 1 (npm 6 and older) tells neither what package.json said nor which packages have install scripts. */

@@ -60,7 +60,8 @@ export function makePlan(project: Project, wishes: Wishes): Plan {
     notices: [...config.notices],
   }
   const draft = draftByLanguage(facts)
-  const start = facts.start ?? chooseStart(facts, draft)
+  // Many systems have no `python`, and config files of other hosts say just that.
+  const start = facts.start?.replace(/^python(?=\s)/, 'python3') ?? chooseStart(facts, draft)
   const build = [...(draft.before ?? []), ...(facts.build === undefined ? draft.build : [toArgv(facts.build)])]
   noteTypeScript(facts, start, build.length > 0)
   return {

@@ -27,6 +27,11 @@ test('Python installs into a folder of the project and finds it there', () => {
   })
 })
 
+test('a start by `python` is one by python3', () => {
+  assert.equal(plan({ 'bot.py': '', Procfile: 'worker: python bot.py' }).start, 'python3 bot.py')
+  assert.equal(plan({ 'bot.py': '' }, { startCommand: 'python-x bot.py' }).start, 'python-x bot.py')
+})
+
 test('Python without requirements installs nothing, or itself if it is a package', () => {
   assert.equal(plan({ 'requirements.txt': '# none\n\n', 'bot.py': '' }).install, undefined)
   assert.equal(plan({ 'pyproject.toml': '[tool.black]\n', 'bot.py': '' }).install, undefined)

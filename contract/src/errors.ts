@@ -28,6 +28,12 @@ export const errors = {
     text: 'The URL leads to a private, local or reserved address, to which this server does not connect.',
     remedy: 'Use a public address, or ask the operator to add the network to ALLOWED_PRIVATE_NETS.',
   },
+  archive_invalid: {
+    status: 400,
+    title: 'The archive cannot be used',
+    text: 'The archive is broken, too large unpacked, or holds something that may not be in it.',
+    remedy: 'Send a .tar.gz, .tar or .zip of plain files and folders; links may only lead to what is in the archive.',
+  },
   unauthenticated: {
     status: 401,
     title: 'A valid credential is needed',

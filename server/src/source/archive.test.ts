@@ -337,7 +337,7 @@ test('a million entries are refused early, and implied folders count', { timeout
   )
   await pipeline(source, createGzip({ level: 1 }), createWriteStream(file))
   const startedAt = performance.now()
-  await refused(unpackBytes(readFileSync(file)), /more than 10000 entries/)
+  await refused(unpackBytes(readFileSync(file), { ...limits, entriesMax: 1000 }), /more than 1000 entries/)
   assert(performance.now() - startedAt < 5000)
   const deep = Array.from({ length: 50 }, (_, index) => ({ name: `${index}/${'d/'.repeat(400)}x` }))
   await refused(unpackBytes(await tarOf(...deep)), /more than 10000 entries/)

@@ -1,14 +1,13 @@
 import Type from 'typebox'
 import { endpoint } from './endpoint.ts'
 import { Deleted, Input, List, Name, Nullable, OneOf, Page, PageQuery, Time } from './schema.ts'
+import { serverState } from './servers.ts'
 
 const limitFields = {
   memoryMb: Type.Integer({ minimum: 16, description: 'Memory in MB.' }),
   cpus: Type.Number({ exclusiveMinimum: 0, description: 'CPU cores; 0.5 is half of one.' }),
   diskMb: Type.Integer({ minimum: 16, description: 'Disk in MB.' }),
 }
-
-const serverState = OneOf(['offline', 'starting', 'running', 'stopping', 'crashed'])
 
 export const Bot = Type.Object({
   id: Type.String(),
@@ -22,7 +21,11 @@ export const Bot = Type.Object({
   autoDeployEnabled: Type.Boolean(),
   templateId: Nullable(Type.String()),
   repo: Nullable(Type.Object({ installationId: Type.Integer(), repoId: Type.Integer(), fullName: Type.String() })),
-  server: Type.Object({ identifier: Type.String(), state: serverState }),
+  server: Type.Object({
+    identifier: Type.String(),
+    state: serverState,
+    restartAt: Nullable(Time('When a crashed server is started again; null: not by itself.')),
+  }),
   lastDeployment: Nullable(
     Type.Object({ id: Type.String(), status: Type.String(), createdAt: Time('When it was asked for.') }),
   ),

@@ -1,13 +1,15 @@
 import type { Static, TSchema } from 'typebox'
 import { auth } from './auth.ts'
 import { bots } from './bots.ts'
+import { deployments } from './deployments.ts'
 import type { Endpoint } from './endpoint.ts'
 import { info } from './info.ts'
 import { me } from './me.ts'
 import { operator } from './operator.ts'
+import { servers } from './servers.ts'
 
 /** Every endpoint of both APIs by its name. Routes, validation, OpenAPI, clients and tests come from this table. */
-export const endpoints = { ...info, ...auth, ...bots, ...me, ...operator }
+export const endpoints = { ...info, ...auth, ...bots, ...deployments, ...servers, ...me, ...operator }
 
 export type EndpointName = keyof typeof endpoints
 

@@ -88,6 +88,12 @@ export const errors = {
     text: 'That is not possible in the present state.',
     remedy: 'Do what the detail says, then try again.',
   },
+  bot_expired: {
+    status: 409,
+    title: 'The bot has expired',
+    text: 'This bot has expired: it can be neither deployed nor started until it is renewed.',
+    remedy: 'Renew it: POST /bots/{id}/renew adds 7 days.',
+  },
   limit_reached: {
     status: 409,
     title: 'A limit is reached',

@@ -12,6 +12,8 @@ import { Tokens } from './auth/tokens.ts'
 import { botRoutes } from './bots/routes.ts'
 import type { ChatPlatform } from './chat/client.ts'
 import type { App } from './context.ts'
+import { insertDeployment } from './deployments/queries.ts'
+import { deploymentRoutes } from './deployments/routes.ts'
 import { Api } from './http/endpoint.ts'
 import { pathOf } from './http/errors.ts'
 import { isLocalRequest } from './http/local.ts'
@@ -23,9 +25,15 @@ import { probeRoutes } from './info/probes.ts'
 import { RequestTimes } from './info/request-times.ts'
 import { infoRoutes } from './info/routes.ts'
 import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts'
+import { resumeRenewed } from './servers/expiry.ts'
+import { serverRoutes } from './servers/routes.ts'
+import type { Work } from './work.ts'
+
+// A bot is gone in milliseconds; a disk that is slow to delete its files is no reason to keep its owner waiting.
+const removalPatienceMs = 5_000
 
 /** The whole HTTP side: what is served where, and who is let in. */
-export async function buildServer(app: App): Promise<FastifyInstance> {
+export async function buildServer(app: App, work: Work): Promise<FastifyInstance> {
   const times = new RequestTimes()
   const server = makeServer(app, {
     unrouted: (request, reply) => answerUnroutedRequest({ paths, gatekeeper }, request, reply),
@@ -51,7 +59,17 @@ export async function buildServer(app: App): Promise<FastifyInstance> {
     platformFor: (request) => platformFor(app, sandboxClient, request),
   })
   deviceRoutes(api, app)
-  botRoutes(api, app)
+  botRoutes(api, app, {
+    renewed: (db, botId) => resumeRenewed(db, botId, app.clock.now()),
+    deleted: (botId) => work.whenRemoved(botId, removalPatienceMs),
+  })
+  deploymentRoutes(api, app, work)
+  serverRoutes(api, app, {
+    ...work,
+    deploy: async (db, botId) => {
+      await insertDeployment(db, { botId, source: 'power', nodeId: work.nodeId, now: app.clock.now() })
+    },
+  })
   meRoutes(api, app, credentials)
   operatorRoutes(api, app, credentials)
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)

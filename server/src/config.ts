@@ -185,6 +185,8 @@ export interface Config {
    * strict. A request has to look local too, see `isLocalRequest`.
    */
   readonly isLocal: boolean
+  /** A file that moves the clock, for end-to-end tests. */
+  readonly testClock: string | undefined
 }
 
 /** All that is wrong with the environment, so that it can be mended in one go. */
@@ -229,6 +231,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
     isLocal,
+    testClock: readTestClock(env, isLocal),
   }
 }
 
@@ -245,6 +248,13 @@ function checkTogether(values: Values, keyPrefix: string): void {
     problems.push('CHAT_API_URL has no effect without CHAT_CLIENT_ID and CHAT_CLIENT_SECRET.')
   }
   if (problems.length > 0) throw new ConfigError(problems)
+}
+
+/** For end-to-end tests, so it is in no table. Whoever can move the clock can make anything expire. */
+function readTestClock(env: Readonly<Record<string, string | undefined>>, isLocal: boolean): string | undefined {
+  const file = env['BOTBERTH_TEST_CLOCK']
+  if (file && !isLocal) throw new ConfigError(['BOTBERTH_TEST_CLOCK is set, but is taken on loopback only.'])
+  return file || undefined
 }
 
 function chatOf({

@@ -9,11 +9,12 @@ import { openDatabase } from './db/database.ts'
 import type { Pool } from './db/pool.ts'
 import { tx } from './db/tx.ts'
 import { listen } from './http/listen.ts'
-import { systemClock } from './lib/clock.ts'
+import { shiftedClock, systemClock } from './lib/clock.ts'
 import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
 import { type Log, makeLog } from './lib/log.ts'
 import { Secrets, sha256 } from './lib/secret.ts'
 import { readSecretKey } from './lib/secret-key.ts'
+import { Work } from './work.ts'
 
 const drainMs = 10_000
 const exitConfig = 78 // EX_CONFIG of sysexits
@@ -65,19 +66,22 @@ async function start(): Promise<void> {
   const app: App = {
     config,
     log,
-    clock: systemClock,
+    clock: config.testClock ? shiftedClock(config.testClock) : systemClock,
     pool: database.pool,
     secrets,
     version,
     publicUrl: () => url ?? '',
   }
-  const server = await buildServer(app)
+  const work = new Work(app)
+  undo.push(() => work.close())
+  const server = await buildServer(app, work)
   undo.push(() => server.close())
   const listening = await listen(server, config)
   hurry = () => listening.cutConnections()
   undo.push(() => void setTimeout(hurry, drainMs).unref())
   url ??= addressOf(config, listening.port)
   writeInfo(config.dataDir, { url })
+  await work.start() // bots are told where we are
   // Only now: what is printed once has to lead to a server that answers.
   const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
   startHousekeeping(app, stopping.signal)

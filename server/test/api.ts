@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after } from 'node:test'
 import { pino } from 'pino'
 import { buildServer } from '../src/app.ts'
@@ -8,6 +9,7 @@ import { readConfig } from '../src/config.ts'
 import type { App } from '../src/context.ts'
 import type { Pool } from '../src/db/pool.ts'
 import { Secrets } from '../src/lib/secret.ts'
+import { Work } from '../src/work.ts'
 import { createTestPool } from './db.ts'
 import { checkForSecrets, noteText } from './secrets.ts'
 import { noteSeen } from './seen.ts'
@@ -25,12 +27,28 @@ export class TestClock {
   }
 }
 
+/** A clock that runs with the system's and can be moved ahead of it. */
+class RunningClock extends TestClock {
+  #aheadMs = 0
+
+  override now(): Date {
+    return new Date(Date.now() + this.#aheadMs)
+  }
+
+  override advance(ms: number): void {
+    this.#aheadMs += ms
+  }
+}
+
 export interface TestServer {
   readonly url: string
   readonly port: number
   readonly pool: Pool
   readonly clock: TestClock
   readonly app: App
+  readonly work: Work
+  /** As a stop of the server does: bots go on. */
+  close(): Promise<void>
 }
 
 interface Options {
@@ -38,34 +56,53 @@ interface Options {
   /** To let two servers share one database. */
   readonly pool?: Pool
   readonly clock?: TestClock
+  /** Deploys and runs bots too; else they are only records. */
+  readonly isWorking?: boolean
+  readonly sandbox?: 'bubblewrap' | 'shim'
+  /** Of a server before this one. */
+  readonly dataDir?: string
 }
 
 /** A server on a port of its own, on a database of its own. Closed at the end of the test file. */
 export async function startTestServer({
   env = {},
   pool: given,
-  clock = new TestClock(),
+  isWorking = false,
+  clock = isWorking ? new RunningClock() : new TestClock(),
+  sandbox,
+  dataDir = mkdtempSync(join(process.env['TEST_SCRATCH'] ?? tmpdir(), 'data-')),
 }: Options = {}): Promise<TestServer> {
   const pool = given ?? (await createTestPool())
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
-  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: process.env['TEST_SCRATCH'] ?? tmpdir(), ...env })
+  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, ...env })
   const secrets = new Secrets(config.secretKey ?? 'a secret key for tests, the same in all of them')
   const log = pino({ level: 'debug' }, { write: noteText })
   const app: App = { config, log, clock, pool, secrets, version, publicUrl: () => url }
-  const server = await buildServer(app)
+  // Where nothing is run, nothing has to be found out about walls.
+  const work = new Work(app, isWorking && sandbox === undefined ? {} : { sandbox: sandbox ?? 'shim' })
+  const server = await buildServer(app, work)
   server.addHook('onSend', (request, reply, payload, done) => {
     noteSeen(`${request.method} ${request.routeOptions.url}`, reply.statusCode, payload)
     if (reply.statusCode >= 400) noteText(String(payload))
     done(null, payload)
   })
   await server.listen({ host: '127.0.0.1', port: 0 })
-  after(async () => {
-    await server.close()
-    if (pool.isUp) await checkForSecrets(pool)
-  })
   const { port } = server.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`
-  return { url, port, pool, clock, app }
+  if (isWorking) await work.start()
+  let isClosed = false
+  const close = async () => {
+    if (isClosed) return
+    isClosed = true
+    await server.close()
+    await work.close()
+  }
+  after(async () => {
+    for (const { id } of isClosed ? [] : await work.runtime.list()) await work.runtime.stop(id, 0)
+    await close()
+    if (pool.isUp) await checkForSecrets(pool)
+  })
+  return { url, port, pool, clock, app, work, close }
 }

@@ -17,9 +17,9 @@ export interface GitServer {
   /** Where the bare repository lies, for what a test does to it by hand. */
   folderOf(name: string): string
   /** A bare repository with one commit on its default branch (`main`); the name may hold slashes. */
-  addRepo(name: string, files: Record<string, string>, options?: CommitOptions): Promise<{ url: string; sha: string }>
+  addRepo(name: string, files: Files, options?: CommitOptions): Promise<{ url: string; sha: string }>
   /** Adds or replaces files; a new branch begins where the default one stands. */
-  commit(name: string, files: Record<string, string>, options?: CommitOptions): Promise<string>
+  commit(name: string, files: Files, options?: CommitOptions): Promise<string>
   /** Makes a path answer something else than git would. */
   answer(name: string, how: 'unauthorized' | 'redirect' | 'hang' | 'fail'): string
   /** Method and path of each request, oldest first. */
@@ -64,8 +64,11 @@ export async function startGitServer(): Promise<GitServer> {
   }
 }
 
+/** Texts by path; null takes a file away. */
+type Files = Record<string, string | null>
+
 /** One git process for a whole commit, however many files it has. */
-async function addCommit(folder: string, files: Record<string, string>, options: CommitOptions): Promise<string> {
+async function addCommit(folder: string, files: Files, options: CommitOptions): Promise<string> {
   const head = await git([`--git-dir=${folder}`, 'symbolic-ref', 'HEAD'])
   const ref = options.branch === undefined ? head : `refs/heads/${options.branch}`
   const known = await git([`--git-dir=${folder}`, 'for-each-ref', '--format=%(refname)'])
@@ -73,7 +76,9 @@ async function addCommit(folder: string, files: Record<string, string>, options:
   const stream = [
     `commit ${ref}\ncommitter Test <test@example.com> now\n${data(options.message ?? 'A commit\n')}`,
     from ? `from ${from}^0\n` : '',
-    ...Object.entries(files).map(([path, text]) => `M 100644 inline ${JSON.stringify(path)}\n${data(text)}`),
+    ...Object.entries(files).map(([path, text]) =>
+      text === null ? `D ${JSON.stringify(path)}\n` : `M 100644 inline ${JSON.stringify(path)}\n${data(text)}`,
+    ),
   ]
   await git([`--git-dir=${folder}`, 'fast-import', '--quiet', '--date-format=now'], stream.join(''))
   return git([`--git-dir=${folder}`, 'rev-parse', ref])

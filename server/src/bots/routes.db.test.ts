@@ -44,7 +44,7 @@ test('a bot is made with a name and a type, and answers with everything the cont
       updatedAt: now.toISOString(),
     },
   )
-  assert.deepEqual(body['server'], { identifier: body['identifier'], state: 'offline' })
+  assert.deepEqual(body['server'], { identifier: body['identifier'], state: 'offline', restartAt: null })
   assert.deepEqual((await call(server, `GET /bots/${String(body['id'])}`, { as: ann })).body, body)
 })
 

@@ -4,6 +4,7 @@ import { botsAllowed } from '../auth/limits.ts'
 import { findUser, lockUser } from '../auth/queries.ts'
 import type { App } from '../context.ts'
 import type { Db } from '../db/pool.ts'
+import { tx } from '../db/tx.ts'
 import type { Api } from '../http/endpoint.ts'
 import { policyFor } from '../http/local.ts'
 import { readPage } from '../http/paging.ts'
@@ -26,8 +27,16 @@ import {
 
 const renewalMs = 7 * 24 * 60 * 60_000
 
+/** What has to happen to a bot's server with its record. */
+export interface BotHooks {
+  /** In the transaction that renews it. */
+  renewed(db: Db, botId: string): Promise<void>
+  /** After its rows are gone: resolves when its processes and files are gone too, or in a while. */
+  deleted(botId: string): Promise<void>
+}
+
 /** Bots as records: making one contacts nothing and deploys nothing. */
-export function botRoutes(api: Api, app: App): void {
+export function botRoutes(api: Api, app: App, hooks: BotHooks): void {
   const { clock, config } = app
   const templates = readTemplates()
 
@@ -91,13 +100,18 @@ export function botRoutes(api: Api, app: App): void {
 
   api.handle('deleteBot', async ({ caller, params, db }) => {
     await deleteBot(db, caller.userId, params.id)
+    await hooks.deleted(params.id)
     return { id: params.id, deleted: true as const }
   })
 
-  api.handle('renewBot', async ({ caller, params, db }) => {
-    const now = clock.now()
-    return botJson(await renewBot(db, { userId: caller.userId, id: params.id }, now), now)
-  })
+  api.handle('renewBot', ({ caller, params }) =>
+    tx(app.pool.db, async (db) => {
+      const now = clock.now()
+      await renewBot(db, { userId: caller.userId, id: params.id }, now)
+      await hooks.renewed(db, params.id)
+      return botJson(await getOwnedBot(db, caller.userId, params.id), now)
+    }),
+  )
 
   api.handle('listAllBots', ({ query, db }) =>
     readPage(query, async (range) => {
@@ -189,8 +203,15 @@ function botJson(bot: BotRow, now: Date) {
     autoDeployEnabled: bot.auto_deploy_enabled,
     templateId: bot.template_id,
     repo: null,
-    server: { identifier: bot.identifier, state: 'offline' as const },
-    lastDeployment: null,
+    server: {
+      identifier: bot.identifier,
+      state: bot.state,
+      restartAt: bot.restart_at?.toISOString() ?? null,
+    },
+    lastDeployment:
+      bot.deployment_id && bot.deployment_status && bot.deployment_at
+        ? { id: bot.deployment_id, status: bot.deployment_status, createdAt: bot.deployment_at.toISOString() }
+        : null,
     limits: { memoryMb: bot.memory_mb, cpus: bot.cpus, diskMb: bot.disk_mb },
     startCommand: bot.start_command,
     buildCommand: bot.build_command,

@@ -12,6 +12,12 @@ export interface Tables {
   idempotency_keys: IdempotencyKeysTable
   sandbox_applications: SandboxApplicationsTable
   bots: BotsTable
+  servers: ServersTable
+  startup_variables: StartupVariablesTable
+  deployments: DeploymentsTable
+  removals: { bot_id: string; node_id: string }
+  events: EventsTable
+  resource_samples: ResourceSamplesTable
   instance: { name: string; value: string }
 }
 
@@ -112,9 +118,105 @@ interface BotsTable {
   backups_daily: Generated<boolean>
   backups_keep: Generated<number>
   first_deployed_at: Date | null
+  is_expired: Generated<boolean>
+  deploy_key: Generated<Buffer | null>
   expires_at: Date
   created_at: Date
   updated_at: Date
+}
+
+export type ServerState = 'offline' | 'starting' | 'running' | 'stopping' | 'crashed'
+
+interface LastExit {
+  code: number | null
+  signal: string | null
+  oomKilled: boolean
+  at: string
+}
+
+interface ServersTable {
+  bot_id: string
+  node_id: string | null
+  wanted: Generated<'offline' | 'running'>
+  state: Generated<ServerState>
+  state_at: Date
+  is_restart_wanted: Generated<boolean>
+  is_expiry_stop: Generated<boolean>
+  release_id: string | null
+  deployment_id: string | null
+  is_swapped: Generated<boolean>
+  instance_id: string | null
+  started_at: Date | null
+  restarts: Generated<number>
+  crashes: Generated<Date[]>
+  backoff: Generated<number>
+  restart_at: Date | null
+  last_exit: Json<LastExit> | null
+}
+
+interface StartupVariablesTable {
+  bot_id: string
+  key: string
+  value: Buffer
+  is_secret: boolean
+  updated_at: Date
+}
+
+export type DeploymentStatus =
+  | 'queued'
+  | 'fetching'
+  | 'installing'
+  | 'building'
+  | 'starting'
+  | 'succeeded'
+  | 'failed'
+  | 'canceled'
+  | 'superseded'
+
+export interface Step {
+  name: string
+  status: 'running' | 'succeeded' | 'failed' | 'canceled' | 'skipped'
+  startedAt: string
+  durationMs: number | null
+}
+
+interface DeploymentsTable {
+  id: string
+  bot_id: string
+  node_id: string
+  source: string
+  status: DeploymentStatus
+  branch: string | null
+  commit_sha: string | null
+  commit_msg: string | null
+  rollback_of: string | null
+  previous_release_id: string | null
+  is_cancel_wanted: Generated<boolean>
+  error: Json<{ code: string; message: string; lastLog: string }> | null
+  steps: ColumnType<Step[], string | undefined, string>
+  release: Json<{ start: string; env: Record<string, string> }> | null
+  is_release_kept: Generated<boolean>
+  created_at: Date
+  started_at: Date | null
+  finished_at: Date | null
+}
+
+interface EventsTable {
+  id: string
+  user_id: string
+  bot_id: string
+  event: string
+  body: string
+  created_at: Date
+}
+
+interface ResourceSamplesTable {
+  bot_id: string
+  at: Date
+  cpu_percent: number
+  memory_bytes: string
+  network_rx_bytes: string
+  network_tx_bytes: string
 }
 
 interface SandboxApplicationsTable {

@@ -29,12 +29,40 @@ const botOf = async (person: Person) => {
   return ((await answer.json()) as { id: string }).id
 }
 
+const deploymentOf = async (person: Person) => {
+  const headers = { 'x-api-key': person.key, 'content-type': 'application/json' }
+  const body = JSON.stringify({ botId: await botOf(person) })
+  const answer = await fetch(`${server.url}/api/v1/deployments`, { method: 'POST', headers, body })
+  return ((await answer.json()) as { id: string }).id
+}
+
+const serverOf = async (person: Person) => {
+  const [row] = await server.pool.query<{ identifier: string }>('select identifier from bots where id = $1', [
+    await botOf(person),
+  ])
+  return row?.identifier ?? ''
+}
+
 const cases: Partial<Record<EndpointName, Case | string>> = {
   revokeApiKey: { make: apiKeyOf },
   getBot: { make: botOf },
   updateBot: { make: botOf, body: { name: 'yours' } },
   deleteBot: { make: botOf },
   renewBot: { make: botOf },
+  listDeployments: { make: botOf },
+  rollBack: { make: botOf, body: { deploymentId: 'x' } },
+  getDeployment: { make: deploymentOf },
+  readDeploymentLogs: { make: deploymentOf },
+  cancelDeployment: { make: deploymentOf },
+  setPower: { make: serverOf, body: { signal: 'start' } },
+  killServer: { make: serverOf },
+  getResources: { make: serverOf },
+  listResourceHistory: { make: serverOf },
+  readServerLogs: { make: serverOf },
+  getStartup: { make: botOf },
+  setStartup: { make: serverOf, body: { variables: [] } },
+  setVariable: { make: serverOf, body: { key: 'A', value: 'b' } },
+  deleteVariable: { make: serverOf },
   getDevicePairing: 'belongs to nobody until somebody who knows the code decides',
   decideDevicePairing: 'belongs to nobody until somebody who knows the code decides',
   updateUser: 'the owner’s alone: 403 for all others, whatever the id',

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 
 /** Every kind of record has a prefix of its own. */
-export type IdPrefix = 'usr' | 'bot' | 'key' | 'ses' | 'aud' | 'dev' | 'inv'
+export type IdPrefix = 'usr' | 'bot' | 'key' | 'ses' | 'aud' | 'dev' | 'inv' | 'dep' | 'ins' | 'evt' | 'nod'
 
 // Crockford's alphabet in lower case: no i, l, o, u.
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -9,6 +9,8 @@ export interface RunOptions {
   readonly env: Record<string, string>
   readonly timeoutMs: number
   readonly signal?: AbortSignal
+  /** Descriptors of ours that the child gets as 3, 4 and so on. */
+  readonly fds?: readonly (number | 'ignore')[]
   /** Called for each line without its ending; one longer than 8 KiB comes in pieces. */
   readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void
   /** Secrets: each stands as *** in lines, in the output kept and in errors. */
@@ -106,14 +108,18 @@ export class RunError extends Error {
   }
 }
 
-function start(argv: readonly string[], { cwd, env }: RunOptions, mask: (text: string) => string): ChildProcess {
+function start(
+  argv: readonly string[],
+  { cwd, env, fds = [] }: RunOptions,
+  mask: (text: string) => string,
+): ChildProcess {
   const [file = '', ...args] = argv
   try {
     return spawn(file, args, {
       ...(cwd !== undefined && { cwd }),
       env,
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...fds],
     })
   } catch (error) {
     throw startError(argv, error as NodeJS.ErrnoException, mask)

@@ -393,19 +393,16 @@ test('it stops when it is told to', async () => {
   }
 })
 
-test('3,000 small files take well under two seconds, and no file stays open', async () => {
+test('of 3,000 small files none stays open', async () => {
   const files = Array.from({ length: 3000 }, (_, index) => ({
     name: `p/m${index % 10}/${index}.js`,
     data: Buffer.alloc(3000, 'x'),
   }))
   const before = readdirSync('/proc/self/fd').length
   for (const bytes of [gzipSync(await tarOf(...files)), zipOf(...files)]) {
-    const startedAt = performance.now()
     const { files: count, into } = await unpackBytes(bytes)
-    const took = performance.now() - startedAt
     assert.equal(count, 3000)
     assert.equal(lstatSync(join(into, 'm7/107.js')).size, 3000)
-    assert(took < 2000, `${took} ms`)
   }
   assert.equal(readdirSync('/proc/self/fd').length, before)
 })

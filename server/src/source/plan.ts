@@ -19,7 +19,7 @@ export interface Wishes {
 }
 
 /** Run inside the walls, in the project's folder. `{project}` in a word stands for that folder. */
-export interface Command {
+interface Command {
   argv: string[]
 }
 

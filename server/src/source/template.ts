@@ -26,6 +26,11 @@ export function readTemplates(folder = templatesDir): TemplateInfo[] {
   return templates.toSorted((a, b) => a.order - b.order).map(({ template }) => template)
 }
 
+/** The id comes from the list of templates: it is checked when a bot is made. */
+export function templateFolder(id: string): string {
+  return join(templatesDir, id)
+}
+
 function readInfo(id: string, file: string): { template: TemplateInfo; order: number } {
   const given = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
   const { name, description, language, order, variables } = given

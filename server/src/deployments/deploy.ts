@@ -1,0 +1,243 @@
+import { cp, mkdir, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { DatabaseAway } from '../db/pool.ts'
+import type { Step } from '../db/tables.ts'
+import { RunError } from '../lib/run.ts'
+import { StepError } from '../lib/step-error.ts'
+import type { Workspace } from '../runtime/runtime.ts'
+import { readVariables } from '../servers/variables.ts'
+import { readProject } from '../source/folder.ts'
+import { fetchCommit } from '../source/git.ts'
+import { findLanguage } from '../source/languages.ts'
+import { makePlan, type Plan } from '../source/plan.ts'
+import { starterFiles } from '../source/starters.ts'
+import { templateFolder } from '../source/template.ts'
+import { lastBytes } from '../webhooks/events.ts'
+import { Canceled, type Context, CrashedAtStart, type Deployer, limitsMs, type StepName } from './deployer.ts'
+import { changeDeployment, endStep, failDeployment, findUnfinished, type Work, withStep } from './queries.ts'
+import { swap } from './swap.ts'
+
+const lastLogBytesMax = 8 * 1024
+
+/** One deployment from wherever it is to its end. Rejects only if we are stopped in it: then it is taken up again. */
+export async function runDeployment(deployer: Deployer, id: string, signal: AbortSignal): Promise<void> {
+  const { app, logs } = deployer
+  const { db } = app.pool
+  const work = await findUnfinished(db, id)
+  if (!work) return
+  const now = app.clock.now()
+  try {
+    if (work.is_cancel_wanted) throw new Canceled()
+    if (!work.started_at) await changeDeployment(db, id, { started_at: now })
+    await advance(deployer, { ...work, started_at: work.started_at ?? now }, signal)
+  } catch (error) {
+    const isCanceled = error instanceof Canceled || signal.reason instanceof Canceled
+    if ((signal.aborted && !isCanceled) || error instanceof DatabaseAway) throw error
+    await end(deployer, work, isCanceled ? 'canceled' : error)
+  } finally {
+    logs.finish(id)
+  }
+}
+
+async function advance(deployer: Deployer, work: Work, signal: AbortSignal): Promise<void> {
+  if (work.rollback_of === null && work.release === null) await build(deployer, work, signal)
+  const built = work.rollback_of === null ? await findUnfinished(deployer.app.pool.db, work.id) : work
+  if (built) await step(deployer, built, 'starting', (context) => swap(deployer, { ...built, ...context }))
+}
+
+/** A release beside the running one. Whatever a killed attempt left is thrown away. */
+async function build(deployer: Deployer, work: Work, signal: AbortSignal): Promise<void> {
+  const { app, runtime } = deployer
+  const limits = { memoryMb: work.memory_mb, cpus: work.cpus, diskMb: work.disk_mb }
+  const workspace = await runtime.prepare({ id: work.bot_id, limits }, work.id)
+  try {
+    await step(deployer, work, 'fetching', (context) =>
+      fetchSource(deployer, work, workspace.folder, { ...context, signal }),
+    )
+    const plan = planFor(deployer, work, workspace)
+    const env = await readVariables(app, work.bot_id)
+    const run = (argv: readonly string[], { say, phase, isShared = false }: Context & { isShared?: boolean }) =>
+      workspace.exec({
+        argv,
+        releaseEnv: plan.env,
+        // What others get too must not depend on what this bot's owner set: NODE_OPTIONS could spoil it.
+        env: isShared ? {} : env,
+        timeoutMs: limitsMs[phase],
+        signal,
+        onLine: (line, stream) => say(line, stream),
+      })
+    if (plan.install)
+      await step(deployer, work, 'installing', (context) => install(plan, workspace, { ...context, run }))
+    if (plan.build.length > 0)
+      await step(deployer, work, 'building', async (context) => {
+        for (const { argv } of plan.build) {
+          context.say(`$ ${argv.join(' ')}`)
+          await run(argv, context)
+        }
+      })
+    signal.throwIfAborted()
+    await workspace.keep()
+    const release = JSON.stringify({ start: plan.start, env: plan.env })
+    await changeDeployment(app.pool.db, work.id, { release })
+  } catch (error) {
+    await workspace.discard()
+    throw error
+  }
+}
+
+async function fetchSource(
+  { app, guard, sources }: Deployer,
+  work: Work,
+  into: string,
+  { say, signal }: Context & { signal: AbortSignal },
+): Promise<void> {
+  if (work.type === 'git') {
+    const url = work.git_url ?? ''
+    say(`Fetching ${url}`)
+    const branch = work.branch ?? work.git_branch
+    const fetched = await fetchCommit({
+      url,
+      ...(branch !== null && { branch }),
+      ...(work.commit_sha !== null && { commit: work.commit_sha }),
+      into,
+      guard,
+      timeoutMs: limitsMs.fetching,
+      signal,
+      onLine: (line) => say(line),
+    })
+    say(`Commit ${fetched.commitSha.slice(0, 12)}: ${fetched.commitMsg.split('\n', 1)[0]}`)
+    // Whoever takes this up again builds the same commit.
+    await changeDeployment(app.pool.db, work.id, {
+      commit_sha: fetched.commitSha,
+      commit_msg: fetched.commitMsg,
+      branch: fetched.branch ?? branch,
+    })
+    return
+  }
+  const own = join(sources, work.bot_id)
+  if (await stat(own).catch(() => undefined)) {
+    say('Copying the project’s files')
+    await cp(own, into, { recursive: true, verbatimSymlinks: true })
+  } else if (work.type === 'marketplace' && work.template_id !== null) {
+    say(`Copying the template ${work.template_id}`)
+    await cp(templateFolder(work.template_id), into, {
+      recursive: true,
+      filter: (path) => !path.endsWith('/template.json'),
+    })
+  } else {
+    say('An empty project: a small program that logs and idles')
+    const language = work.language === null ? undefined : (findLanguage(work.language)?.id ?? work.language)
+    for (const [path, text] of Object.entries(starterFiles(language))) {
+      await mkdir(dirname(join(into, path)), { recursive: true })
+      await writeFile(join(into, path), text)
+    }
+  }
+}
+
+function planFor({ logs, runtime }: Deployer, work: Work, { folder }: Workspace): Plan {
+  const plan = makePlan(readProject(folder), {
+    ...(work.language !== null && { language: work.language }),
+    ...(work.start_command !== null && { startCommand: work.start_command }),
+    ...(work.build_command !== null && { buildCommand: work.build_command }),
+    platform: `${process.platform}-${process.arch}`,
+    nodeVersion: process.versions.node,
+  })
+  for (const text of plan.notices) logs.write(work, { stream: 'system', phase: 'fetching', text })
+  const missing = plan.tools.filter((tool) => !runtime.hasTool(tool))
+  if (missing.length > 0)
+    throw new StepError(
+      'toolchain_missing',
+      `This server has no ${missing.join(', ')}, which ${plan.language} needs. Ask its operator to install it.`,
+    )
+  return plan
+}
+
+async function install(
+  plan: Plan,
+  workspace: Workspace,
+  {
+    run,
+    say,
+    phase,
+  }: Context & { run: (argv: readonly string[], context: Context & { isShared?: boolean }) => Promise<void> },
+): Promise<void> {
+  const { argv, cache } = plan.install ?? { argv: [] }
+  // A build may write into its dependencies; a bot that is only started does not.
+  const options = { isWritable: plan.build.length > 0 }
+  if (cache && (await workspace.useCache(cache, options))) {
+    say('The dependencies are the same as before: they are used again')
+    return
+  }
+  say(`$ ${argv.join(' ')}`)
+  await run(argv, { say, phase, isShared: cache?.isShared ?? false })
+  if (cache) await workspace.fillCache(cache, options)
+}
+
+/** Its status, its entry in `steps` and its lines in the log. */
+async function step(
+  { app, logs }: Deployer,
+  work: Work,
+  name: StepName,
+  run: (context: Context) => Promise<void>,
+): Promise<void> {
+  const { db } = app.pool
+  const entry: Step = { name, status: 'running', startedAt: app.clock.now().toISOString(), durationMs: null }
+  const note = async (status: Step['status']) => {
+    const { steps } = (await findUnfinished(db, work.id)) ?? { steps: [] }
+    await changeDeployment(db, work.id, { steps: withStep(steps, endStep(entry, status, app.clock.now())) })
+  }
+  const { steps } = (await findUnfinished(db, work.id)) ?? { steps: [] }
+  if (!(await changeDeployment(db, work.id, { status: name, steps: withStep(steps, entry) }))) throw new Canceled()
+  const say: Context['say'] = (text, stream = 'system') => logs.write(work, { stream, phase: name, text })
+  try {
+    await run({ phase: name, say })
+  } catch (error) {
+    const isCanceled = error instanceof Canceled || (error instanceof RunError && error.reason === 'aborted')
+    await note(isCanceled ? 'canceled' : 'failed')
+    throw asStepError(error, name)
+  }
+  await note('succeeded')
+}
+
+const failures = {
+  fetching: { what: 'Fetching', code: 'fetch_failed' },
+  installing: { what: 'Installing', code: 'install_failed' },
+  building: { what: 'The build', code: 'build_failed' },
+  starting: { what: 'The start', code: 'start_failed' },
+}
+
+/** In words for the author: what ran, and how it ended. */
+function asStepError(error: unknown, name: StepName): unknown {
+  if (!(error instanceof RunError) || error.reason === 'aborted') return error
+  const { what, code } = failures[name]
+  if (error.reason === 'timeout')
+    return new StepError('step_timeout', `${what} took longer than ${limitsMs[name] / 60_000} minutes.`, {
+      cause: error,
+    })
+  const how = error.signal ? `was ended by ${error.signal}` : `failed with exit code ${error.exitCode}`
+  return new StepError(code, `${what} ${how}.`, { cause: error })
+}
+
+/** The reason is for the author; what we did not foresee is logged for the operator and told in general words. */
+async function end({ app, logs }: Deployer, work: Work, error: unknown): Promise<void> {
+  const { id } = work
+  const now = app.clock.now()
+  if (error === 'canceled') {
+    logs.write(work, { stream: 'system', phase: 'canceled', text: 'Canceled.' })
+    await failDeployment(app.pool.db, id, { status: 'canceled', now })
+    return
+  }
+  const isForeseen = error instanceof StepError
+  if (!isForeseen) app.log.error({ err: error, deployment: id }, 'a deployment failed')
+  const code = isForeseen ? error.code : 'internal'
+  const message = isForeseen
+    ? error.message
+    : 'Something went wrong on this server. Its operator finds the reason in its log.'
+  const lines = logs.read(work, { limit: 50 }).data.map(({ text }) => text)
+  logs.write(work, { stream: 'system', phase: 'failed', text: message })
+  const lastLog = lastBytes(
+    isForeseen && error instanceof CrashedAtStart ? error.lastLog : lines.join('\n'),
+    lastLogBytesMax,
+  )
+  await failDeployment(app.pool.db, id, { status: 'failed', error: { code, message, lastLog }, now })
+}

@@ -1,0 +1,245 @@
+import { type Selectable, sql } from 'kysely'
+import type { Db } from '../db/pool.ts'
+import type { DeploymentStatus, Step, Tables } from '../db/tables.ts'
+import { wake } from '../jobs/wake.ts'
+import { AppError } from '../lib/app-error.ts'
+import { newId } from '../lib/ids.ts'
+import { recordEvent } from '../webhooks/events.ts'
+
+export type DeploymentRow = Selectable<Tables['deployments']>
+
+const unfinished = ['queued', 'fetching', 'installing', 'building', 'starting'] as const
+const waitingMax = 50
+/** Of one bot, to go back to. */
+const releasesKept = 5
+
+interface Wanted {
+  readonly botId: string
+  readonly source: string
+  readonly nodeId: string
+  readonly now: Date
+  readonly rollbackOf?: string
+}
+
+/** Takes its place behind those that wait. Holds the server's row, so that two cannot take the last place. */
+export async function insertDeployment(
+  db: Db,
+  { botId, source, nodeId, now, rollbackOf }: Wanted,
+): Promise<DeploymentRow> {
+  const server = await db
+    .selectFrom('servers')
+    .innerJoin('bots', 'bots.id', 'servers.bot_id')
+    .select(['servers.node_id', 'bots.expires_at'])
+    .where('servers.bot_id', '=', botId)
+    .forUpdate('servers')
+    .executeTakeFirst()
+  if (!server) throw new AppError('not_found')
+  if (server.expires_at <= now) throw new AppError('bot_expired')
+  const waiting = await db
+    .selectFrom('deployments')
+    .select(sql<number>`count(*)::int`.as('count'))
+    .where('bot_id', '=', botId)
+    .where('status', '=', 'queued')
+    .executeTakeFirstOrThrow()
+  if (waiting.count >= waitingMax)
+    throw new AppError('limit_reached', { detail: `${waitingMax} deployments of this bot are waiting already.` })
+  const node = server.node_id ?? nodeId
+  if (server.node_id === null)
+    await db.updateTable('servers').set({ node_id: node }).where('bot_id', '=', botId).execute()
+  const deployment = await db
+    .insertInto('deployments')
+    .values({
+      id: newId('dep', now),
+      bot_id: botId,
+      node_id: node,
+      source,
+      status: 'queued',
+      branch: null,
+      commit_sha: null,
+      commit_msg: null,
+      rollback_of: rollbackOf ?? null,
+      previous_release_id: null,
+      error: null,
+      release: null,
+      created_at: now,
+      started_at: null,
+      finished_at: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await wake(db, 'deployment', botId)
+  return deployment
+}
+
+/** The next of each bot that has one. */
+export function listNext(db: Db, nodeId: string): Promise<{ id: string; bot_id: string }[]> {
+  return db
+    .selectFrom('deployments')
+    .distinctOn('bot_id')
+    .select(['id', 'bot_id'])
+    .where('node_id', '=', nodeId)
+    .where('status', 'in', unfinished)
+    .orderBy('bot_id')
+    .orderBy('id')
+    .execute()
+}
+
+export async function getOwnedDeployment(db: Db, userId: string, id: string): Promise<DeploymentRow> {
+  const row = await db
+    .selectFrom('deployments')
+    .innerJoin('bots', 'bots.id', 'deployments.bot_id')
+    .selectAll('deployments')
+    .where('deployments.id', '=', id)
+    .where('bots.user_id', '=', userId)
+    .executeTakeFirst()
+  if (!row) throw new AppError('not_found')
+  return row
+}
+
+export async function listDeployments(
+  db: Db,
+  botId: string,
+  range: { limit: number; offset: number },
+): Promise<{ rows: DeploymentRow[]; total: number }> {
+  const rows = await db
+    .selectFrom('deployments')
+    .selectAll()
+    .where('bot_id', '=', botId)
+    .orderBy('id', 'desc')
+    .limit(range.limit)
+    .offset(range.offset)
+    .execute()
+  const total = await db
+    .selectFrom('deployments')
+    .select(sql<number>`count(*)::int`.as('count'))
+    .where('bot_id', '=', botId)
+    .executeTakeFirst()
+  return { rows, total: total?.count ?? 0 }
+}
+
+/** With what has to be known of its bot; undefined if it is over or gone. */
+export async function findUnfinished(db: Db, id: string): Promise<Work | undefined> {
+  return db
+    .selectFrom('deployments')
+    .innerJoin('bots', 'bots.id', 'deployments.bot_id')
+    .selectAll('deployments')
+    .select([
+      'bots.name',
+      'bots.user_id',
+      'bots.type',
+      'bots.language',
+      'bots.git_url',
+      'bots.git_branch',
+      'bots.template_id',
+      'bots.start_command',
+      'bots.build_command',
+      'bots.memory_mb',
+      'bots.cpus',
+      'bots.disk_mb',
+    ])
+    .where('deployments.id', '=', id)
+    .where('deployments.status', 'in', unfinished)
+    .executeTakeFirst()
+}
+
+export type Work = DeploymentRow &
+  Pick<
+    Selectable<Tables['bots']>,
+    | 'name'
+    | 'user_id'
+    | 'type'
+    | 'language'
+    | 'git_url'
+    | 'git_branch'
+    | 'template_id'
+    | 'start_command'
+    | 'build_command'
+    | 'memory_mb'
+    | 'cpus'
+    | 'disk_mb'
+  >
+
+type Changes = Partial<
+  Omit<DeploymentRow, 'steps' | 'error' | 'release'> & { steps: string; error: string; release: string }
+>
+
+/** Changes one that is not over yet; false if it is. */
+export async function changeDeployment(db: Db, id: string, changes: Changes): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('deployments')
+    .set(changes)
+    .where('id', '=', id)
+    .where('status', 'in', unfinished)
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) await wake(db, 'state', id)
+  return numUpdatedRows > 0n
+}
+
+/** Status, release and event are one transaction of the caller's. */
+export async function completeDeployment(db: Db, work: Work, now: Date): Promise<void> {
+  const { steps } = await db
+    .selectFrom('deployments')
+    .select('steps')
+    .where('id', '=', work.id)
+    .executeTakeFirstOrThrow()
+  const isMine = await changeDeployment(db, work.id, {
+    status: 'succeeded',
+    steps: JSON.stringify(steps.map((step) => (step.status === 'running' ? endStep(step, 'succeeded', now) : step))),
+    finished_at: now,
+    is_release_kept: work.rollback_of === null,
+  })
+  if (!isMine) return
+  await db
+    .updateTable('bots')
+    .set({ first_deployed_at: sql<Date>`coalesce(first_deployed_at, ${now})` })
+    .where('id', '=', work.bot_id)
+    .execute()
+  await recordEvent(db, 'deploy.completed', {
+    bot: work,
+    fields: {
+      commitSha: work.commit_sha,
+      commitMsg: work.commit_msg,
+      branch: work.branch,
+      durationMs: now.getTime() - (work.started_at ?? now).getTime(),
+    },
+    at: now,
+  })
+}
+
+export async function failDeployment(
+  db: Db,
+  id: string,
+  { status, error, now }: { status: DeploymentStatus & ('failed' | 'canceled'); error?: object; now: Date },
+): Promise<boolean> {
+  return changeDeployment(db, id, { status, finished_at: now, ...(error && { error: JSON.stringify(error) }) })
+}
+
+/** Forgets releases but the newest ones and the running one; returns what is kept. */
+export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('deployments')
+    .select('id')
+    .where('bot_id', '=', botId)
+    .where('is_release_kept', '=', true)
+    .orderBy('id', 'desc')
+    .execute()
+  const server = await db.selectFrom('servers').select('release_id').where('bot_id', '=', botId).executeTakeFirst()
+  const kept = rows.map(({ id }) => id).filter((id, index) => index < releasesKept || id === server?.release_id)
+  if (kept.length < rows.length)
+    await db
+      .updateTable('deployments')
+      .set({ is_release_kept: false })
+      .where('bot_id', '=', botId)
+      .where('is_release_kept', '=', true)
+      .where('id', 'not in', kept)
+      .execute()
+  return kept
+}
+
+export function endStep(step: Step, status: Step['status'], now: Date): Step {
+  return { ...step, status, durationMs: Math.max(0, now.getTime() - Date.parse(step.startedAt)) }
+}
+
+export function withStep(steps: readonly Step[], step: Step): string {
+  return JSON.stringify([...steps.filter(({ name }) => name !== step.name), step])
+}

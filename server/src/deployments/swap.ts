@@ -1,0 +1,138 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/pool.ts'
+import { tx } from '../db/tx.ts'
+import { StepError } from '../lib/step-error.ts'
+import type { Exit } from '../runtime/runtime.ts'
+import { changeServer, findServer, type Server } from '../servers/queries.ts'
+import { type Context, CrashedAtStart, type Deployer } from './deployer.ts'
+import { changeDeployment, completeDeployment, pruneReleases, type Work } from './queries.ts'
+
+/** Up for so long, and the release is taken for good. */
+const trialMs = 3_000
+
+/**
+ * The old release stops, then the new one starts: two copies of a chat bot would both answer. If the new one does not
+ * stay up the old one starts again. Each move is written down before it is made, so that whoever takes this up after
+ * a kill goes on where it stopped.
+ */
+export async function swap(deployer: Deployer, work: Work & Context): Promise<void> {
+  const { supervisor } = deployer
+  await supervisor.exclusively(work.bot_id, async () => {
+    const releaseId = work.rollback_of ?? work.id
+    const server = await take(deployer, work, releaseId)
+    const { exit, instance } = await tryRelease(deployer, { work, server, releaseId })
+    if (exit === undefined) await complete(deployer, work)
+    else await goBack(deployer, work, { exit, instance })
+  })
+  supervisor.look(work.bot_id)
+  await prune(deployer, work)
+}
+
+/** From here on nobody else starts or stops this server. */
+async function take({ app }: Deployer, work: Work, releaseId: string): Promise<Server> {
+  return tx(app.pool.db, async (db) => {
+    const server = await lockServer(db, work.bot_id)
+    if (server.deployment_id === work.id) return server
+    if (server.expires_at <= app.clock.now()) throw new StepError('bot_expired', 'The bot has expired. Renew it first.')
+    const changes = {
+      deployment_id: work.id,
+      is_swapped: false,
+      wanted: 'running' as const,
+      is_restart_wanted: false,
+      is_expiry_stop: false,
+      restart_at: null,
+      crashes: [],
+      backoff: 0,
+      restarts: 0,
+    }
+    await changeServer(db, server, changes)
+    if (server.release_id !== releaseId) await changeDeployment(db, work.id, { previous_release_id: server.release_id })
+    return { ...server, ...changes }
+  })
+}
+
+async function lockServer(db: Db, botId: string): Promise<Server> {
+  await sql`select 1 from servers where bot_id = ${botId} for update`.execute(db)
+  const server = await findServer(db, botId)
+  if (!server) throw new StepError('bot_deleted', 'The bot was deleted.')
+  return server
+}
+
+interface Trial {
+  /** Undefined: it stayed up. */
+  readonly exit: Exit | 'recorded' | undefined
+  readonly instance: string | null
+}
+
+async function tryRelease(
+  { app, runtime, supervisor }: Deployer,
+  { work, server, releaseId }: { work: Work & Context; server: Server; releaseId: string },
+): Promise<Trial> {
+  let instance = server.instance_id
+  if (!server.is_swapped) {
+    if (instance) {
+      work.say('Stopping the release that runs')
+      await supervisor.stopInstance(server, instance)
+    }
+    work.say('Starting the new release')
+    instance = (await supervisor.launch({ ...server, instance_id: null }, { releaseId })) ?? null
+  } else if (server.release_id !== releaseId || !instance) return { exit: 'recorded', instance: null }
+  else await supervisor.startInstance({ ...server, instance_id: instance }, releaseId)
+  if (!instance) throw new StepError('start_failed', 'The server was changed while it was being started.')
+
+  const startedAt = (await runtime.list()).find(({ id }) => id === instance)?.startedAt ?? app.clock.now()
+  const upMs = Math.max(0, Date.now() - startedAt.getTime())
+  const exit = await supervisor.waitForExit(instance, Math.max(0, trialMs - upMs))
+  const now = await findServer(app.pool.db, work.bot_id)
+  // Somebody stopped it meanwhile: no fault of the release.
+  return { exit: exit && now?.wanted === 'offline' ? undefined : exit, instance }
+}
+
+async function complete({ app }: Deployer, work: Work): Promise<void> {
+  await tx(app.pool.db, async (db) => {
+    await release(db, work)
+    await completeDeployment(db, work, app.clock.now())
+  })
+}
+
+async function goBack(deployer: Deployer, work: Work & Context, { exit, instance }: Trial): Promise<never> {
+  const { app, runtime, supervisor, output } = deployer
+  const { db } = app.pool
+  const previous = (
+    await db.selectFrom('deployments').select('previous_release_id').where('id', '=', work.id).executeTakeFirst()
+  )?.previous_release_id
+  const server = await findServer(db, work.bot_id)
+  if (server && exit !== undefined && exit !== 'recorded' && instance) {
+    await output.finish(work.bot_id, instance)
+    await supervisor.recordCrash(server, exit, { isFinal: true })
+    await runtime.forget(instance)
+  }
+  const lastLog = supervisor.lastLog(work.bot_id)
+  const crashed = await findServer(db, work.bot_id)
+  if (crashed && previous && crashed.release_id !== previous) {
+    work.say('Starting the release before it again')
+    await changeServer(db, crashed, { wanted: 'running' })
+    await supervisor.launch(crashed, { releaseId: previous })
+  }
+  await tx(db, (inside) => release(inside, work))
+  const how = exit === 'recorded' || exit === undefined ? '' : describe(exit)
+  throw new CrashedAtStart(`The new release ended within its first ${trialMs / 1000} seconds${how}.`, lastLog)
+}
+
+function describe({ code, signal }: Exit): string {
+  return signal ? `, by ${signal}` : code === null ? '' : `, with exit code ${code}`
+}
+
+/** The server is the supervisor's again. */
+async function release(db: Db, work: Work): Promise<void> {
+  await db
+    .updateTable('servers')
+    .set({ deployment_id: null })
+    .where('bot_id', '=', work.bot_id)
+    .where('deployment_id', '=', work.id)
+    .execute()
+}
+
+async function prune({ app, runtime }: Deployer, work: Work): Promise<void> {
+  await runtime.removeReleases(work.bot_id, await pruneReleases(app.pool.db, work.bot_id))
+}

@@ -1,0 +1,90 @@
+import { cpus } from 'node:os'
+import { DatabaseAway } from '../db/pool.ts'
+import type { Wakes } from '../jobs/wake.ts'
+import { runDeployment } from './deploy.ts'
+import { Canceled, type Deployer } from './deployer.ts'
+import { listNext } from './queries.ts'
+
+const retryMs = 500
+// Builds are heavy: as many as there are cores, and two at least, so that one slow one does not hold up all.
+const atOnceMax = Math.max(2, cpus().length)
+
+/**
+ * Runs the deployments of this node: one at a time for a bot, in order. The table is the queue. Nobody else works on
+ * this node's bots (the data directory is locked), so whatever is under way when we start was left by a dead process
+ * and is taken up at once.
+ */
+export class DeploymentWorker {
+  readonly #deployer: Deployer
+  readonly #nodeId: string
+  readonly #running = new Map<string, { id: string; abort: AbortController; done: Promise<void> }>()
+  readonly #stopping = new AbortController()
+
+  constructor(deployer: Deployer, nodeId: string) {
+    this.#deployer = deployer
+    this.#nodeId = nodeId
+  }
+
+  start(wakes: Wakes): void {
+    wakes.on('deployment', () => this.#pump())
+    wakes.on('cancel', (id) => {
+      for (const running of this.#running.values())
+        if (id === undefined || running.id === id) void this.#cancelIfWanted(running)
+    })
+    wakes.on('removal', (botId) => {
+      if (botId !== undefined) this.#running.get(botId)?.abort.abort(new Canceled())
+    })
+    this.#pump()
+  }
+
+  /** What is under way for a bot has ended, one way or another. */
+  async whenIdle(botId: string): Promise<void> {
+    await this.#running.get(botId)?.done
+  }
+
+  /** Ends what is under way where it is; the next start takes it up. */
+  async close(): Promise<void> {
+    this.#stopping.abort(new Error('stopping'))
+    for (const { abort } of this.#running.values()) abort.abort(new Error('stopping'))
+    await Promise.all([...this.#running.values()].map(({ done }) => done))
+  }
+
+  async #cancelIfWanted({ id, abort }: { id: string; abort: AbortController }): Promise<void> {
+    const { db } = this.#deployer.app.pool
+    const row = await db.selectFrom('deployments').select('is_cancel_wanted').where('id', '=', id).executeTakeFirst()
+    // Gone: its bot was deleted.
+    if (!row || row.is_cancel_wanted) abort.abort(new Canceled())
+  }
+
+  #pump(): void {
+    if (this.#stopping.signal.aborted) return
+    this.#takeNext().catch((error: unknown) => {
+      if (!(error instanceof DatabaseAway)) this.#deployer.app.log.error({ err: error }, 'deployments cannot be read')
+      setTimeout(() => this.#pump(), retryMs).unref()
+    })
+  }
+
+  async #takeNext(): Promise<void> {
+    for (const { id, bot_id } of await listNext(this.#deployer.app.pool.db, this.#nodeId)) {
+      if (this.#running.size >= atOnceMax || this.#stopping.signal.aborted) return
+      if (!this.#running.has(bot_id)) this.#run(bot_id, id)
+    }
+  }
+
+  #run(botId: string, id: string): void {
+    const abort = new AbortController()
+    const done = runDeployment(this.#deployer, id, abort.signal)
+      .catch((error: unknown) => {
+        if (this.#stopping.signal.aborted) return undefined
+        // Neither done nor failed: the database went away in the middle. It is taken up where it stands.
+        if (!(error instanceof DatabaseAway))
+          this.#deployer.app.log.error({ err: error, deployment: id }, 'a deployment was interrupted')
+        return new Promise<void>((resolve) => setTimeout(resolve, retryMs))
+      })
+      .finally(() => {
+        this.#running.delete(botId)
+        this.#pump()
+      })
+    this.#running.set(botId, { id, abort, done })
+  }
+}

@@ -1,0 +1,49 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Where the process runtime keeps what below the data directory. */
+export class Folders {
+  /** One status file an instance, and nothing else: this folder is watched. */
+  readonly status: string
+  readonly output: string
+  readonly caches: string
+  /** Links to the programs that we ship, for bots that run without walls. */
+  readonly tools: string
+  readonly #bots: string
+
+  constructor(dataDir: string) {
+    this.status = join(dataDir, 'instances')
+    this.output = join(dataDir, 'output')
+    this.caches = join(dataDir, 'dependencies')
+    this.tools = join(dataDir, 'tools')
+    this.#bots = join(dataDir, 'bots')
+    for (const folder of [this.status, this.output, this.caches, this.tools, this.#bots])
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+  }
+
+  bot(botId: string): string {
+    return join(this.#bots, botId)
+  }
+
+  /** The folder that the running bot works in; what it writes there stays over deployments. */
+  home(botId: string): string {
+    return join(this.bot(botId), 'home')
+  }
+
+  releases(botId: string): string {
+    return join(this.bot(botId), 'releases')
+  }
+
+  release(botId: string, releaseId: string): string {
+    return join(this.releases(botId), releaseId)
+  }
+
+  /** What package managers keep for the next time; one a bot, so that nobody can leave something in it for others. */
+  cache(botId: string): string {
+    return join(this.bot(botId), 'cache')
+  }
+
+  dependencies(botId: string, { key, isShared }: { key: string; isShared: boolean }): string {
+    return isShared ? join(this.caches, key) : join(this.bot(botId), 'dependencies', key)
+  }
+}

@@ -1,0 +1,167 @@
+import { closeSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { findByEnvironment, signalProcess } from '../../lib/proc.ts'
+import { run } from '../../lib/run.ts'
+import type { DependencyCache, Task, Workspace } from '../runtime.ts'
+import type { Folders } from './folders.ts'
+import type { Sandbox, View } from './sandbox.ts'
+
+/** What is known of a release beside its files. */
+export interface Release {
+  /** Relative to the project, without what is mounted. */
+  readonly files: readonly string[]
+  readonly mounts: readonly { readonly from: string; readonly folder: string }[]
+}
+
+/** Folders that belong to the release alone: what a bot leaves in them goes with the next one. */
+export const ownedFolders = ['node_modules', '.botberth']
+
+export class ProcessWorkspace implements Workspace {
+  readonly folder: string
+  readonly #folders: Folders
+  readonly #sandbox: Sandbox
+  readonly #botId: string
+  readonly #releaseId: string
+  readonly #mounts: { from: string; folder: string }[] = []
+
+  constructor({ folders, sandbox }: { folders: Folders; sandbox: Sandbox }, botId: string, releaseId: string) {
+    this.#folders = folders
+    this.#sandbox = sandbox
+    this.#botId = botId
+    this.#releaseId = releaseId
+    this.folder = `${folders.release(botId, releaseId)}.new`
+  }
+
+  /** Also after a killed attempt: nothing of it may run or lie about. */
+  async clear(): Promise<void> {
+    for (const pid of findByEnvironment(`BOTBERTH_NAME=${this.#releaseId}`)) signalProcess(pid, 'SIGKILL')
+    await rm(this.folder, { recursive: true, force: true })
+    await mkdir(this.folder, { recursive: true })
+    await mkdir(this.#folders.cache(this.#botId), { recursive: true })
+  }
+
+  async exec({ argv, releaseEnv, env, timeoutMs, signal, onLine }: Task): Promise<void> {
+    const cache = this.#folders.cache(this.#botId)
+    const isWalled = this.#sandbox.walls !== undefined
+    const view: View = {
+      project: this.folder,
+      name: this.#releaseId,
+      mounts: [
+        { from: cache, to: '/cache', isWritable: true },
+        ...this.#mounts.map(({ from, folder }) => ({ from, to: join('/bot', folder) })),
+      ],
+    }
+    const project = this.#sandbox.projectPath(view)
+    const caches = {
+      npm_config_cache: join(isWalled ? '/cache' : cache, 'npm'),
+      XDG_CACHE_HOME: isWalled ? '/cache' : cache,
+    }
+    const words = argv.map((word) => word.replaceAll('{project}', project))
+    const launch = this.#sandbox.task(view, words, { ...caches, ...botEnvironment(releaseEnv, project), ...env })
+    try {
+      await run(launch.argv, {
+        cwd: launch.cwd,
+        env: launch.env,
+        timeoutMs,
+        signal,
+        onLine,
+        fds: launch.argsFd === undefined ? [] : ['ignore', launch.argsFd],
+      })
+    } finally {
+      if (launch.argsFd !== undefined) closeSync(launch.argsFd)
+      if (!isWalled)
+        for (const pid of findByEnvironment(`BOTBERTH_NAME=${this.#releaseId}`)) signalProcess(pid, 'SIGKILL')
+    }
+  }
+
+  async useCache(cache: DependencyCache, { isWritable }: { isWritable: boolean }): Promise<boolean> {
+    const from = this.#folders.dependencies(this.#botId, cache)
+    if (!(await isThere(from))) return false
+    await utimes(from, new Date(), new Date()) // used just now: the last to be pruned
+    await this.#place(from, cache.folder, isWritable)
+    return true
+  }
+
+  /** By renaming: complete, or not there. */
+  async fillCache(cache: DependencyCache, { isWritable }: { isWritable: boolean }): Promise<void> {
+    const to = this.#folders.dependencies(this.#botId, cache)
+    const installed = join(this.folder, cache.folder)
+    if (!(await isThere(installed))) return // nothing to install after all
+    await mkdir(dirname(to), { recursive: true })
+    if (await isThere(to)) await rm(installed, { recursive: true })
+    else await rename(installed, to)
+    await this.#place(to, cache.folder, isWritable)
+  }
+
+  /** Read-only in its place where that is enough; a copy of its own for builds that write into it. */
+  async #place(from: string, folder: string, isWritable: boolean): Promise<void> {
+    const at = join(this.folder, folder)
+    await rm(at, { recursive: true, force: true })
+    await mkdir(dirname(at), { recursive: true })
+    if (isWritable) await copyTree(from, at)
+    else {
+      await mkdir(at)
+      this.#mounts.push({ from, folder })
+      if (this.#sandbox.walls === undefined) await linkFolder(from, at)
+    }
+  }
+
+  async keep(): Promise<void> {
+    const release = this.#folders.release(this.#botId, this.#releaseId)
+    const mounted = this.#mounts.map(({ folder }) => folder)
+    const files = await listFiles(this.folder, '', mounted)
+    const note: Release = { files, mounts: this.#mounts }
+    await writeFile(`${release}.json`, JSON.stringify(note))
+    await rm(release, { recursive: true, force: true })
+    await rename(this.folder, release)
+  }
+
+  async discard(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}
+
+export async function readRelease(folders: Folders, botId: string, releaseId: string): Promise<Release> {
+  return JSON.parse(await readFile(`${folders.release(botId, releaseId)}.json`, 'utf8')) as Release
+}
+
+/** What every bot and build is given, and what its recipe adds. */
+export function botEnvironment(release: Readonly<Record<string, string>>, project: string): Record<string, string> {
+  const { PATH_PREPEND: first, ...rest } = Object.fromEntries(
+    Object.entries(release).map(([key, value]) => [key, value.replaceAll('{project}', project)]),
+  )
+  const base = { LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production', ...rest }
+  return first === undefined ? base : { ...base, PATH: `${first}:{system}` }
+}
+
+const systemEnv = { PATH: '/usr/bin:/bin' }
+
+async function copyTree(from: string, to: string): Promise<void> {
+  await run(['cp', '-a', '-T', '--reflink=auto', '--', from, to], { env: systemEnv, timeoutMs: 300_000 })
+}
+
+/** Without walls nothing can be mounted: a link has to do. */
+async function linkFolder(from: string, at: string): Promise<void> {
+  await rm(at, { recursive: true, force: true })
+  await run(['ln', '-s', '-T', '--', from, at], { env: systemEnv, timeoutMs: 10_000 })
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Files and links, without following any; the folders that are in `without` are left out. */
+async function listFiles(root: string, folder: string, without: readonly string[]): Promise<string[]> {
+  const found: string[] = []
+  for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (without.includes(path)) continue
+    if (entry.isDirectory()) found.push(...(await listFiles(root, path, without)))
+    else found.push(path)
+  }
+  return found
+}

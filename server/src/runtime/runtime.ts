@@ -1,0 +1,109 @@
+/** How an instance ended. */
+export interface Exit {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly oomKilled: boolean
+  readonly at: Date
+}
+
+/** One run of a bot, from its start to its exit. */
+export interface Instance {
+  readonly id: string
+  readonly botId: string
+  readonly startedAt: Date
+  /** Undefined while it runs. */
+  readonly exit: Exit | undefined
+}
+
+export interface Limits {
+  readonly memoryMb: number
+  readonly cpus: number
+  readonly diskMb: number
+}
+
+/** What to start. The id is the caller's: to start the same one twice starts it once. */
+export interface InstanceSpec {
+  readonly id: string
+  readonly botId: string
+  readonly releaseId: string
+  readonly argv: readonly string[]
+  /** What the recipe needs. `{project}` stands for the project's folder. */
+  readonly releaseEnv: Readonly<Record<string, string>>
+  /** What the bot's owner set: wins, and reaches the bot byte for byte. */
+  readonly env: Readonly<Record<string, string>>
+  readonly limits: Limits
+}
+
+export type OutputStream = 'stdout' | 'stderr'
+
+export interface Stats {
+  /** Of processor time since the start. */
+  readonly cpuMs: number
+  readonly memoryBytes: number
+  readonly processes: number
+  readonly networkRxBytes: number
+  readonly networkTxBytes: number
+}
+
+export interface Task {
+  readonly argv: readonly string[]
+  /** As in an instance. */
+  readonly releaseEnv: Readonly<Record<string, string>>
+  readonly env: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  readonly onLine: (line: string, stream: OutputStream) => void
+}
+
+export interface DependencyCache {
+  readonly key: string
+  readonly folder: string
+  readonly isShared: boolean
+}
+
+/** A release in the making, beside whatever runs. Unless it is kept it leaves nothing behind. */
+export interface Workspace {
+  /** Of this machine, for the source to be put into; empty at first. Not where the release will live. */
+  readonly folder: string
+  /** Runs a command inside the bot's walls, in the project's folder. Rejects with a RunError. */
+  exec(task: Task): Promise<void>
+  /** Puts dependencies that were installed before in their place; false if there are none. */
+  useCache(cache: DependencyCache, options: { isWritable: boolean }): Promise<boolean>
+  /** Keeps the dependencies that were just installed for the next time. */
+  fillCache(cache: DependencyCache, options: { isWritable: boolean }): Promise<void>
+  /** The release is complete: it can be started from now on. */
+  keep(): Promise<void>
+  discard(): Promise<void>
+}
+
+/**
+ * Where bots are built and run. Nothing here says on which machine, as which process or in which folder. All of it
+ * can be called again after the caller died in the middle.
+ */
+export interface Runtime {
+  /** What keeps bots from each other and from the host, in a sentence; undefined if nothing does. */
+  readonly walls: string | undefined
+  /** Whether a program that a recipe needs is there for bots. */
+  hasTool(name: string): boolean
+  prepare(bot: { id: string; limits: Limits }, releaseId: string): Promise<Workspace>
+  /** Puts the release's files in their place and starts it. What an earlier release left in its place goes first. */
+  start(spec: InstanceSpec): Promise<void>
+  /** SIGTERM to all of it, after `graceMs` SIGKILL; resolves when nothing of it is left. */
+  stop(instanceId: string, graceMs: number): Promise<void>
+  /** Everything that was started and not forgotten, ended or not. */
+  list(): Promise<Instance[]>
+  /** Calls for each exit, also for those that `list` has shown; returns what stops it. */
+  watch(onExit: (instance: Instance) => void): () => void
+  /** What an instance wrote, from an offset in bytes. Empty: nothing more for now. */
+  readOutput(instanceId: string, stream: OutputStream, offset: number): Promise<Buffer>
+  /** What stands before the offset was read and may go. */
+  dropOutput(instanceId: string, stream: OutputStream, offset: number): Promise<void>
+  stats(instanceId: string): Promise<Stats | undefined>
+  /** An exit was recorded, and its output was read. */
+  forget(instanceId: string): Promise<void>
+  removeReleases(botId: string, keep: readonly string[]): Promise<void>
+  /** Everything of a bot: its processes, files and releases. */
+  remove(botId: string): Promise<void>
+  /** Where the bot's own files are, for the file API: the folder of the running release, or none yet. */
+  diskBytes(botId: string): Promise<number>
+}

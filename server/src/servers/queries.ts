@@ -1,0 +1,113 @@
+import { type Selectable, sql } from 'kysely'
+import type { Db } from '../db/pool.ts'
+import type { Tables } from '../db/tables.ts'
+import { wake } from '../jobs/wake.ts'
+import { AppError } from '../lib/app-error.ts'
+import type { Exit } from '../runtime/runtime.ts'
+
+type ServerRow = Selectable<Tables['servers']>
+
+/** A server with what has to be known of its bot. */
+export type Server = ServerRow &
+  Pick<
+    Selectable<Tables['bots']>,
+    'name' | 'user_id' | 'identifier' | 'start_command' | 'memory_mb' | 'cpus' | 'disk_mb' | 'expires_at'
+  >
+
+const selectServers = (db: Db) =>
+  db
+    .selectFrom('servers')
+    .innerJoin('bots', 'bots.id', 'servers.bot_id')
+    .selectAll('servers')
+    .select([
+      'bots.name',
+      'bots.user_id',
+      'bots.identifier',
+      'bots.start_command',
+      'bots.memory_mb',
+      'bots.cpus',
+      'bots.disk_mb',
+      'bots.expires_at',
+    ])
+
+export function findServer(db: Db, botId: string): Promise<Server | undefined> {
+  return selectServers(db).where('servers.bot_id', '=', botId).executeTakeFirst()
+}
+
+/** By its identifier or its bot's id. Somebody else's does not exist. */
+export async function getOwnedServer(
+  db: Db,
+  { userId, identifier }: { userId: string; identifier: string },
+  { isLocked = false }: { isLocked?: boolean } = {},
+): Promise<Server> {
+  const column = identifier.startsWith('bot_') ? 'bots.id' : 'bots.identifier'
+  const query = selectServers(db).where(column, '=', identifier).where('bots.user_id', '=', userId)
+  const server = await (isLocked ? query.forUpdate('servers') : query).executeTakeFirst()
+  if (!server) throw new AppError('not_found')
+  return server
+}
+
+/** Those that a node has to look after: running ones, and those on their way. */
+export function listServersInUse(db: Db, nodeId: string): Promise<{ bot_id: string }[]> {
+  return db
+    .selectFrom('servers')
+    .select('bot_id')
+    .where('node_id', '=', nodeId)
+    .where(({ or, eb }) => or([eb('wanted', '<>', 'offline'), eb('state', '<>', 'offline')]))
+    .execute()
+}
+
+type Changes = Partial<{
+  [K in keyof ServerRow]: ServerRow[K]
+}>
+
+/** Changes a server if it is still the one that the caller looked at; tells whoever watches. */
+export async function changeServer(
+  db: Db,
+  { bot_id, instance_id }: { bot_id: string; instance_id: string | null },
+  changes: Omit<Changes, 'last_exit'> & { last_exit?: string },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('servers')
+    .set(changes)
+    .where('bot_id', '=', bot_id)
+    .where(sql<boolean>`instance_id is not distinct from ${instance_id}`)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  await wake(db, 'state', bot_id)
+  return true
+}
+
+export function exitJson({ code, signal, oomKilled, at }: Exit): string {
+  return JSON.stringify({ code, signal, oomKilled, at: at.toISOString() })
+}
+
+export function findRelease(
+  db: Db,
+  releaseId: string,
+): Promise<{ release: { start: string; env: Record<string, string> } | null } | undefined> {
+  return db.selectFrom('deployments').select('release').where('id', '=', releaseId).executeTakeFirst()
+}
+
+export function listVariables(db: Db, botId: string): Promise<Selectable<Tables['startup_variables']>[]> {
+  return db.selectFrom('startup_variables').selectAll().where('bot_id', '=', botId).orderBy('key').execute()
+}
+
+export async function putVariable(db: Db, variable: Tables['startup_variables']): Promise<void> {
+  const { value, is_secret, updated_at } = variable
+  await db
+    .insertInto('startup_variables')
+    .values(variable)
+    .onConflict((conflict) => conflict.columns(['bot_id', 'key']).doUpdateSet({ value, is_secret, updated_at }))
+    .execute()
+}
+
+export async function deleteVariables(db: Db, botId: string, keys: readonly string[]): Promise<number> {
+  if (keys.length === 0) return 0
+  const { numDeletedRows } = await db
+    .deleteFrom('startup_variables')
+    .where('bot_id', '=', botId)
+    .where('key', 'in', keys)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

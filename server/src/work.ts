@@ -1,0 +1,117 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { App } from './context.ts'
+import { DatabaseAway } from './db/pool.ts'
+import { DeploymentLogs } from './deployments/logs.ts'
+import { DeploymentWorker } from './deployments/worker.ts'
+import { Wakes } from './jobs/wake.ts'
+import { AddressGuard } from './lib/address-guard.ts'
+import { newId } from './lib/ids.ts'
+import { ProcessRuntime } from './runtime/process/process-runtime.ts'
+import { Expiry } from './servers/expiry.ts'
+import { Output } from './servers/output.ts'
+import { Resources } from './servers/resources.ts'
+import { Supervisor } from './servers/supervisor.ts'
+
+const removalRetryMs = 1_000
+
+/** Everything that goes on behind the API: deployments, servers, their output, expiry and removal. */
+export class Work {
+  readonly nodeId: string
+  readonly wakes = new Wakes()
+  readonly runtime: ProcessRuntime
+  readonly output: Output
+  readonly supervisor: Supervisor
+  readonly resources: Resources
+  readonly logs: DeploymentLogs
+  /** Project files of bots that have no repository. */
+  readonly sources: string
+  readonly #app: App
+  readonly #worker: DeploymentWorker
+  readonly #expiry: Expiry
+
+  constructor(app: App, options: { sandbox?: 'bubblewrap' | 'shim' } = {}) {
+    const { config, log, clock } = app
+    const below = (name: string) => join(config.dataDir, name)
+    this.#app = app
+    this.nodeId = readNodeId(below('node-id'))
+    this.sources = below('sources')
+    this.runtime = new ProcessRuntime({ dataDir: config.dataDir, log, ...options })
+    this.output = new Output({ runtime: this.runtime, clock, log, folder: below('logs') })
+    this.supervisor = new Supervisor({
+      app,
+      runtime: this.runtime,
+      output: this.output,
+      nodeId: this.nodeId,
+      wakes: this.wakes,
+    })
+    this.resources = new Resources(app, this.runtime)
+    this.logs = new DeploymentLogs(below('deployments'), clock)
+    const guard = new AddressGuard(config.allowedPrivateNets)
+    this.#worker = new DeploymentWorker({ ...this, app, guard }, this.nodeId)
+    this.#expiry = new Expiry(app)
+  }
+
+  /** Takes up what was under way. Expiry first: what has expired is not started again. */
+  async start(): Promise<void> {
+    await this.wakes.listen(this.#app.pool)
+    this.wakes.on('removal', () => void this.#removeAll())
+    await this.#expiry.run()
+    await this.supervisor.start()
+    this.output.start()
+    this.resources.start()
+    this.#worker.start(this.wakes)
+    await this.#removeAll()
+  }
+
+  /** Bots go on running. */
+  async close(): Promise<void> {
+    this.#expiry.close()
+    this.resources.close()
+    await this.#worker.close()
+    this.supervisor.close()
+    await this.output.close()
+    this.runtime.close()
+  }
+
+  /** What is left of bots whose rows are gone. */
+  async #removeAll(): Promise<void> {
+    const { pool, log } = this.#app
+    try {
+      const rows = await pool.query<{ bot_id: string }>('select bot_id from removals where node_id = $1', [this.nodeId])
+      await Promise.all(rows.map(({ bot_id }) => this.#remove(bot_id)))
+    } catch (error) {
+      if (!(error instanceof DatabaseAway)) log.error({ err: error }, 'a deleted bot could not be removed')
+      setTimeout(() => void this.#removeAll(), removalRetryMs).unref()
+    }
+  }
+
+  async #remove(botId: string): Promise<void> {
+    await this.#worker.whenIdle(botId)
+    await this.supervisor.exclusively(botId, async () => {
+      await this.runtime.remove(botId)
+      await this.output.remove(botId)
+      await this.logs.remove(botId)
+      await rm(join(this.sources, botId), { recursive: true, force: true })
+    })
+    this.resources.forget(botId)
+    await this.#app.pool.query('delete from removals where bot_id = $1', [botId])
+  }
+
+  /** Resolves when nothing of a deleted bot is left, or after a while. */
+  async whenRemoved(botId: string, timeoutMs: number): Promise<void> {
+    const until = Date.now() + timeoutMs
+    while (Date.now() < until) {
+      const rows = await this.#app.pool.query('select 1 from removals where bot_id = $1', [botId])
+      if (rows.length === 0) return
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+}
+
+/** Names this data directory for ever: the bots whose files are in it belong to it. */
+function readNodeId(file: string): string {
+  if (!existsSync(file)) writeFileSync(file, newId('nod', new Date()), { mode: 0o600, flush: true })
+  return readFileSync(file, 'utf8').trim()
+}

@@ -131,7 +131,8 @@ export function botEnvironment(release: Readonly<Record<string, string>>, projec
   const { PATH_PREPEND: first, ...rest } = Object.fromEntries(
     Object.entries(release).map(([key, value]) => [key, value.replaceAll('{project}', project)]),
   )
-  const base = { LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production', ...rest }
+  // The host's own certificates too: behind a company's proxy nothing else can be reached.
+  const base = { LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production', NODE_USE_SYSTEM_CA: '1', ...rest }
   return first === undefined ? base : { ...base, PATH: `${first}:{system}` }
 }
 

@@ -1,0 +1,140 @@
+// A server that hosts bots, to be killed and started again, and what can be seen of its bots from outside.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { isReady, makeScratch, postmasterPid, type Running, startServer, waitFor } from './server.ts'
+
+type Json = Record<string, unknown>
+
+const key = `svc_live_${'Host'.repeat(10)}`
+
+/** Prints a line, beats for as long as it lives, and counts on whatever it is told to count. */
+export const beating = (release: string, more = '') => `
+const fs = require('fs')
+const run = Math.random().toString(36).slice(2)
+console.log('run ' + run + ' of ${release}')
+setInterval(() => fs.appendFileSync('beats', run + '\\n'), 20)
+process.on('SIGTERM', () => process.exit(0))
+${more}`
+
+export class Host {
+  readonly dataDir = join(makeScratch('host'), 'data')
+  readonly #env: Record<string, string>
+  #running: Running | undefined
+
+  constructor(env: Record<string, string> = {}) {
+    this.#env = { BOOTSTRAP_API_KEY: key, PUBLIC_RATE_LIMIT: '0', ...env }
+  }
+
+  get running(): Running {
+    assert(this.#running)
+    return this.#running
+  }
+
+  async start(): Promise<void> {
+    this.#running = await startServer({ dataDir: this.dataDir, env: this.#env })
+    await waitFor('the server to be ready', () => isReady(this.running.url))
+  }
+
+  async kill({ isWithDatabase = false } = {}): Promise<void> {
+    const postgres = postmasterPid(this.dataDir)
+    this.running.child.kill('SIGKILL')
+    if (isWithDatabase) process.kill(postgres, 'SIGKILL')
+    await this.running.exited
+  }
+
+  /** Bots outlive their server, so a test has to end them. */
+  async close(): Promise<void> {
+    const { body } = await this.ask('GET /bots')
+    for (const { id } of body['data'] as { id: string }[]) await this.ask(`DELETE /bots/${id}`)
+    this.running.child.kill('SIGTERM')
+    await this.running.exited
+  }
+
+  async ask(request: string, body?: unknown): Promise<{ status: number; body: Json }> {
+    const [method = '', path = ''] = request.split(' ')
+    const answer = await fetch(`${this.running.url}/api/v1${path}`, {
+      method,
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return { status: answer.status, body: (await answer.json()) as Json }
+  }
+
+  async makeBot(fields: object): Promise<string> {
+    const { status, body } = await this.ask('POST /bots', { name: 'x', type: 'custom', ...fields })
+    assert.equal(status, 201, JSON.stringify(body))
+    return String(body['id'])
+  }
+
+  async askToDeploy(botId: string): Promise<string> {
+    const { status, body } = await this.ask('POST /deployments', { botId })
+    assert.equal(status, 202, JSON.stringify(body))
+    return String(body['id'])
+  }
+
+  async untilDeployed(id: string, timeoutMs = 60_000): Promise<Json> {
+    let seen: Json = {}
+    await waitFor(
+      `the deployment ${id} to end`,
+      async () => {
+        seen = (await this.ask(`GET /deployments/${id}`)).body
+        return seen['finishedAt'] !== null
+      },
+      timeoutMs,
+    )
+    return seen
+  }
+
+  async deploy(botId: string): Promise<Json> {
+    return this.untilDeployed(await this.askToDeploy(botId))
+  }
+
+  async stateOf(botId: string): Promise<Json> {
+    return (await this.ask(`GET /servers/${botId}/resources`)).body
+  }
+
+  async linesOf(botId: string): Promise<string[]> {
+    const { body } = await this.ask(`GET /servers/${botId}/logs?tail=1000`)
+    return (body['data'] as { text: string }[]).map(({ text }) => text)
+  }
+
+  /** What was written down to be told. */
+  async eventsOf(botId: string): Promise<Json[]> {
+    const client = new pg.Client({ host: join(this.dataDir, 'postgres-18'), user: 'botberth', database: 'botberth' })
+    await client.connect()
+    try {
+      const { rows } = await client.query<{ body: string }>('select body from events where bot_id = $1 order by id', [
+        botId,
+      ])
+      return rows.map(({ body }) => JSON.parse(body) as Json)
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** Every run that ever beat, in order; one that comes back after another had begun was alive at the same time. */
+  runsOf(botId: string): string[] {
+    const beats = readFileSync(join(this.dataDir, 'bots', botId, 'home', 'beats'), 'utf8')
+      .split('\n')
+      .filter(Boolean)
+    const runs = beats.filter((beat, index) => beat !== beats[index - 1])
+    assert.equal(new Set(runs).size, runs.length, `two copies ran at once: ${runs.join(' ')}`)
+    return runs
+  }
+
+  /** Processes that were started with this text. */
+  processesWith(text: string): number[] {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => {
+        try {
+          return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(text)
+        } catch {
+          return false
+        }
+      })
+  }
+}

@@ -46,8 +46,16 @@ export async function startServer(options: Options = {}): Promise<Running> {
 
 const children = new Set<ChildProcess>()
 
+const endings: (() => Promise<void>)[] = []
+
+/** For what has to be undone while the servers of this file still run. */
+export function beforeEnd(undo: () => Promise<void>): void {
+  endings.push(undo)
+}
+
 // A test that failed half-way must leave neither a server nor its PostgreSQL behind.
 after(async () => {
+  for (const undo of endings) await undo()
   for (const child of children) child.kill('SIGTERM')
   await Promise.all(
     [...children].map((child) => Promise.race([once(child, 'exit'), sleep(10_000, undefined, { ref: false })])),

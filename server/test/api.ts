@@ -16,6 +16,7 @@ import { noteSeen } from './seen.ts'
 
 /** A clock that stands still until it is moved. */
 export class TestClock {
+  readonly pollMs: number | undefined = undefined
   #now = new Date('2026-01-02T03:04:05.678Z')
 
   now(): Date {
@@ -29,6 +30,7 @@ export class TestClock {
 
 /** A clock that runs with the system's and can be moved ahead of it. */
 class RunningClock extends TestClock {
+  override readonly pollMs = 100
   #aheadMs = 0
 
   override now(): Date {

@@ -35,7 +35,7 @@ export async function makeBot(server: TestServer, as: Person, fields: object = {
   return botOf(server, as, made.body as { id: string; identifier: string })
 }
 
-function botOf(server: TestServer, as: Person, { id, identifier }: { id: string; identifier: string }): TestBot {
+export function botOf(server: TestServer, as: Person, { id, identifier }: { id: string; identifier: string }): TestBot {
   const ask: TestBot['ask'] = (request, body) =>
     call(server, request.replace('@', `/servers/${identifier}`).replace('#', `/bots/${id}`), {
       as,

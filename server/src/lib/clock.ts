@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export interface Clock {
   now(): Date
   /** How often to look whether the time was moved; undefined: it only passes. */
-  readonly pollMs?: number
+  readonly pollMs?: number | undefined
 }
 
 export const systemClock: Clock = { now: () => new Date() }

@@ -17,6 +17,8 @@ export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
   /** Relative to the API's base, parameters in braces: `/bots/{id}`. */
   readonly path: string
+  /** The parameter at the end stands for the whole rest of the path, slashes included. */
+  readonly hasRestParam?: boolean
   readonly access: Access
   readonly tag: string
   readonly summary: string
@@ -26,6 +28,10 @@ export interface Endpoint {
   readonly body?: TObject
   /** A body may be left out altogether. */
   readonly bodyOptional?: boolean
+  /** Instead of JSON the bytes of the body as they come. Without `types` they may be called anything. */
+  readonly rawBody?: { readonly bytesMax: number; readonly types?: readonly string[] }
+  /** A success may also be the bytes of a file, instead of what `answers` says. */
+  readonly rawAnswer?: boolean
   /**
    * Makes a record: answered with 201 and `Location`, carried out in one transaction, and once for each
    * Idempotency-Key. `withSecret`: its answer is never stored.
@@ -48,6 +54,7 @@ export function possibleErrors(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.body) {
     codes.add('validation_failed').add('invalid_json').add('payload_too_large').add('unsupported_media_type')
   }
+  if (endpoint.rawBody) codes.add('payload_too_large').add('unsupported_media_type')
   if (endpoint.query) codes.add('validation_failed')
   if (endpoint.params) codes.add('not_found')
   if (['caller', 'cookie', 'session'].includes(endpoint.access)) codes.add('unauthenticated').add('account_suspended')

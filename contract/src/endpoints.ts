@@ -3,13 +3,14 @@ import { auth } from './auth.ts'
 import { bots } from './bots.ts'
 import { deployments } from './deployments.ts'
 import type { Endpoint } from './endpoint.ts'
+import { files } from './files.ts'
 import { info } from './info.ts'
 import { me } from './me.ts'
 import { operator } from './operator.ts'
 import { servers } from './servers.ts'
 
 /** Every endpoint of both APIs by its name. Routes, validation, OpenAPI, clients and tests come from this table. */
-export const endpoints = { ...info, ...auth, ...bots, ...deployments, ...servers, ...me, ...operator }
+export const endpoints = { ...info, ...auth, ...bots, ...files, ...deployments, ...servers, ...me, ...operator }
 
 export type EndpointName = keyof typeof endpoints
 
@@ -25,7 +26,10 @@ type Part<E, K extends string> = E extends { readonly [P in K]: infer S }
     : never
   : undefined
 
-export type BodyOf<N extends EndpointName> = Part<(typeof endpoints)[N], 'body'>
+/** Raw bytes come in the chunks in which they arrive. */
+export type BodyOf<N extends EndpointName> = (typeof endpoints)[N] extends { readonly rawBody: object }
+  ? AsyncIterable<Uint8Array>
+  : Part<(typeof endpoints)[N], 'body'>
 export type QueryOf<N extends EndpointName> = Part<(typeof endpoints)[N], 'query'>
 export type ParamsOf<N extends EndpointName> = Part<(typeof endpoints)[N], 'params'>
 

@@ -122,13 +122,13 @@ export const errors = {
     status: 413,
     title: 'The body is too large',
     text: 'The body is larger than this endpoint takes.',
-    remedy: 'JSON bodies may have up to 256 KiB.',
+    remedy: 'JSON bodies may have up to 256 KiB, files 10 MiB, archives of source 100 MiB.',
   },
   unsupported_media_type: {
     status: 415,
     title: 'The body is not of a type that this endpoint takes',
     text: 'Send the body as `application/json`, without compression.',
-    remedy: 'Set `Content-Type: application/json`.',
+    remedy: 'Set `Content-Type: application/json`, or one that the endpoint names; leave `Content-Encoding` away.',
   },
   idempotency_key_reused: {
     status: 422,

@@ -23,6 +23,9 @@ const apis = {
   },
 }
 
+/** Bytes have no schema in OpenAPI 3.1, only their type. */
+const bytesType = 'application/octet-stream'
+
 /** The OpenAPI 3.1 document of one API, made from the endpoint table and nothing else. */
 export function openApi({ api, version, serverUrl }: Options): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
@@ -58,6 +61,13 @@ function operation(name: string, endpoint: Endpoint): Record<string, unknown> {
       ? { security: [{ apiKey: [] }, { accessToken: [] }] }
       : { security: [] }),
     ...(parameters.length > 0 && { parameters }),
+    ...(endpoint.rawBody && {
+      requestBody: {
+        required: true,
+        description: `At most ${endpoint.rawBody.bytesMax} bytes.`,
+        content: Object.fromEntries((endpoint.rawBody.types ?? [bytesType]).map((type) => [type, {}])),
+      },
+    }),
     ...(endpoint.body && {
       requestBody: {
         required: !endpoint.bodyOptional,
@@ -83,7 +93,8 @@ function responsesOf(endpoint: Endpoint): Record<string, unknown> {
   const responses: Record<string, { description: string; content: Record<string, unknown> }> = {}
   for (const [status, schema] of Object.entries(endpoint.answers)) {
     const description = Number(status) < 400 ? 'Success' : 'Not all is well'
-    responses[status] = { description, content: { 'application/json': { schema: plain(schema) } } }
+    const bytes = endpoint.rawAnswer && { [bytesType]: {} }
+    responses[status] = { description, content: { 'application/json': { schema: plain(schema) }, ...bytes } }
   }
   const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
   for (const code of possibleErrors(endpoint)) {

@@ -12,12 +12,13 @@ import { Tokens } from './auth/tokens.ts'
 import { botRoutes } from './bots/routes.ts'
 import type { ChatPlatform } from './chat/client.ts'
 import type { App } from './context.ts'
+import { fileRoutes } from './deployments/file-routes.ts'
 import { insertDeployment } from './deployments/queries.ts'
 import { deploymentRoutes } from './deployments/routes.ts'
 import { Api } from './http/endpoint.ts'
 import { pathOf } from './http/errors.ts'
 import { isLocalRequest } from './http/local.ts'
-import { answerUnrouted, apiBases, isBelow, Paths, toPattern } from './http/paths.ts'
+import { answerUnrouted, apiBases, isBelow, Paths, routeUrl, toPattern } from './http/paths.ts'
 import { routeOf } from './http/request.ts'
 import { makeServer } from './http/server.ts'
 import { pageRoutes } from './info/pages.ts'
@@ -64,6 +65,7 @@ export async function buildServer(app: App, work: Work): Promise<FastifyInstance
     deleted: (botId) => work.whenRemoved(botId, removalPatienceMs),
   })
   deploymentRoutes(api, app, work)
+  fileRoutes(api, app, work)
   serverRoutes(api, app, {
     ...work,
     deploy: async (db, botId) => {
@@ -91,7 +93,7 @@ async function answerUnroutedRequest(
 
 const openPaths = endpointList
   .filter(([, { access }]) => access === 'public' || access === 'open')
-  .map(([, { api, path }]) => toPattern(apiBases[api] + path.replace(/\{\w+\}/g, ':x')))
+  .map(([, endpoint]) => toPattern(routeUrl(endpoint)))
 
 /** Below the hosting API everything but the public and the log-in paths is nobody's business without a credential. */
 function needsCredential(path: string): boolean {

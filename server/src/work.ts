@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { App } from './context.ts'
 import { DatabaseAway } from './db/pool.ts'
 import { DeploymentLogs } from './deployments/logs.ts'
+import { Sources } from './deployments/sources.ts'
 import { DeploymentWorker } from './deployments/worker.ts'
 import { Wakes } from './jobs/wake.ts'
 import { AddressGuard } from './lib/address-guard.ts'
@@ -25,8 +25,7 @@ export class Work {
   readonly supervisor: Supervisor
   readonly resources: Resources
   readonly logs: DeploymentLogs
-  /** Project files of bots that have no repository. */
-  readonly sources: string
+  readonly sources: Sources
   readonly #app: App
   readonly #worker: DeploymentWorker
   readonly #expiry: Expiry
@@ -36,7 +35,7 @@ export class Work {
     const below = (name: string) => join(config.dataDir, name)
     this.#app = app
     this.nodeId = readNodeId(below('node-id'))
-    this.sources = below('sources')
+    this.sources = new Sources(config.dataDir)
     this.runtime = new ProcessRuntime({ dataDir: config.dataDir, log, ...options })
     this.output = new Output({ runtime: this.runtime, clock, log, folder: below('logs') })
     this.supervisor = new Supervisor({
@@ -93,7 +92,7 @@ export class Work {
       await this.runtime.remove(botId)
       await this.output.remove(botId)
       await this.logs.remove(botId)
-      await rm(join(this.sources, botId), { recursive: true, force: true })
+      await this.sources.removeAll(botId)
     })
     this.resources.forget(botId)
     await this.#app.pool.query('delete from removals where bot_id = $1', [botId])

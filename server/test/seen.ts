@@ -3,14 +3,9 @@ import { join } from 'node:path'
 import { possibleErrors } from '@botberth/contract/endpoint.ts'
 import { endpointList } from '@botberth/contract/endpoints.ts'
 import { errors } from '@botberth/contract/errors.ts'
-import { apiBases } from '../src/http/paths.ts'
+import { routeUrl } from '../src/http/paths.ts'
 
-const nameOf = new Map(
-  endpointList.map(([name, { api, method, path }]) => [
-    `${method} ${apiBases[api]}${path.replace(/\{(\w+)\}/g, ':$1')}`,
-    name,
-  ]),
-)
+const nameOf = new Map(endpointList.map(([name, endpoint]) => [`${endpoint.method} ${routeUrl(endpoint)}`, name]))
 
 /** Notes what an endpoint answered, so that the run can tell what no test has ever seen. */
 export function noteSeen(route: string, status: number, payload: unknown): void {

@@ -1,5 +1,3 @@
-import { cp, mkdir, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import { DatabaseAway } from '../db/pool.ts'
 import type { Step } from '../db/tables.ts'
 import { RunError } from '../lib/run.ts'
@@ -8,10 +6,7 @@ import type { Workspace } from '../runtime/runtime.ts'
 import { readVariables } from '../servers/variables.ts'
 import { readProject } from '../source/folder.ts'
 import { fetchCommit } from '../source/git.ts'
-import { findLanguage } from '../source/languages.ts'
 import { makePlan, type Plan } from '../source/plan.ts'
-import { starterFiles } from '../source/starters.ts'
-import { templateFolder } from '../source/template.ts'
 import { lastBytes } from '../webhooks/events.ts'
 import { Canceled, type Context, CrashedAtStart, type Deployer, limitsMs, type StepName } from './deployer.ts'
 import { changeDeployment, endStep, failDeployment, findUnfinished, type Work, withStep } from './queries.ts'
@@ -114,24 +109,7 @@ async function fetchSource(
     })
     return
   }
-  const own = join(sources, work.bot_id)
-  if (await stat(own).catch(() => undefined)) {
-    say('Copying the project’s files')
-    await cp(own, into, { recursive: true, verbatimSymlinks: true })
-  } else if (work.type === 'marketplace' && work.template_id !== null) {
-    say(`Copying the template ${work.template_id}`)
-    await cp(templateFolder(work.template_id), into, {
-      recursive: true,
-      filter: (path) => !path.endsWith('/template.json'),
-    })
-  } else {
-    say('An empty project: a small program that logs and idles')
-    const language = work.language === null ? undefined : (findLanguage(work.language)?.id ?? work.language)
-    for (const [path, text] of Object.entries(starterFiles(language))) {
-      await mkdir(dirname(join(into, path)), { recursive: true })
-      await writeFile(join(into, path), text)
-    }
-  }
+  await sources.copyTo({ ...work, id: work.bot_id }, into, say)
 }
 
 function planFor({ logs, runtime }: Deployer, work: Work, { folder }: Workspace): Plan {

@@ -5,6 +5,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Output } from '../servers/output.ts'
 import type { Supervisor } from '../servers/supervisor.ts'
 import type { DeploymentLogs } from './logs.ts'
+import type { Sources } from './sources.ts'
 
 export interface Deployer {
   readonly app: App
@@ -13,8 +14,7 @@ export interface Deployer {
   readonly output: Output
   readonly logs: DeploymentLogs
   readonly guard: AddressGuard
-  /** Where the project files of bots that have no repository are. */
-  readonly sources: string
+  readonly sources: Sources
 }
 
 /** Nobody waits longer for any of them. */

@@ -1,5 +1,6 @@
 // Walks the contract, so that every endpoint that is ever added is tried with everything below.
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { type Endpoint, possibleErrors } from '@botberth/contract/endpoint.ts'
 import { endpointList } from '@botberth/contract/endpoints.ts'
@@ -183,6 +184,17 @@ test('every spelling of a path is the same path, for the router and for the gate
     ['/docs//', 404],
   ] as const)
     assert.equal(await status('OPTIONS', target), expected, target)
+})
+
+test('a body that breaks off or turns into rubbish is answered at once', async () => {
+  const head = `POST /api/v1/bots HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\n`
+  const rubbish = await sendRaw(server.port, `${head}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n`, 1_000)
+  assert.match(rubbish, /^HTTP\/1\.1 400 [\s\S]*"code":"invalid_request"/)
+  const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.end(`${head}Content-Length: 100\r\n\r\nhello`)
+  const chunks: Buffer[] = []
+  for await (const chunk of socket.setTimeout(2_000, () => socket.destroy())) chunks.push(chunk as Buffer)
+  assert.match(Buffer.concat(chunks).toString(), /^HTTP\/1\.1 400 [\s\S]*"code":"invalid_request"/)
 })
 
 test('an answer that is under way is not cut short by rubbish behind its request', async () => {

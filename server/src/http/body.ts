@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { AppError } from '../lib/app-error.ts'
@@ -8,24 +8,65 @@ const levelsMax = 32
 
 /**
  * The bytes as they came: signatures are made over bytes, and each endpoint decides what they are. A route whose config
- * says `ignoresBody` is not kept waiting for one.
+ * says `ignoresBody` is not kept waiting for one; one that says `takesRaw` gets the stream, not a byte of it read.
  */
-export async function readBody(request: FastifyRequest, payload: Readable): Promise<Buffer | undefined> {
-  const { config, bodyLimit } = request.routeOptions as { config: { ignoresBody?: boolean }; bodyLimit: number }
+export async function readBody(request: FastifyRequest, payload: Readable): Promise<Buffer | Readable | undefined> {
+  const { config, bodyLimit } = request.routeOptions as {
+    config: { ignoresBody?: boolean; takesRaw?: boolean }
+    bodyLimit: number
+  }
+  if (config.takesRaw) return payload
   if (config.ignoresBody) {
     payload.resume()
     return undefined
   }
-  const tooLarge = new AppError('payload_too_large', { headers: { connection: 'close' } })
-  if (Number(request.headers['content-length'] ?? 0) > bodyLimit) throw tooLarge
+  checkLength(request, bodyLimit)
   const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of payload as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > bodyLimit) throw tooLarge
-    chunks.push(chunk)
-  }
+  for await (const chunk of boundedBytes(payload, bodyLimit)) chunks.push(chunk)
   return Buffer.concat(chunks)
+}
+
+/** The stream of a route that takes raw bytes, after all that can be said before it is read. */
+export function rawBody(
+  request: FastifyRequest,
+  { bytesMax, types }: { bytesMax: number; types?: readonly string[] },
+): AsyncIterable<Uint8Array> {
+  const payload = request.headers['content-length'] === '0' ? undefined : (request.body as Readable | undefined)
+  if (!payload) return Readable.from([]) // an empty body is no body, whatever its type
+  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  if (type && types && !types.includes(type))
+    throw new AppError('unsupported_media_type', { detail: `Send the body as one of ${types.join(', ')}.` })
+  checkLength(request, bytesMax)
+  return boundedBytes(payload, bytesMax)
+}
+
+/** Content-Length may be absent; then only reading tells. */
+function checkLength({ headers }: FastifyRequest, bytesMax: number): void {
+  if (Number(headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
+}
+
+async function* boundedBytes(payload: Readable, bytesMax: number): AsyncGenerator<Buffer> {
+  let size = 0
+  try {
+    // To destroy the stream would end the connection, and nobody would get to know what was wrong.
+    for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > bytesMax) throw tooLarge(bytesMax)
+      yield chunk
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error
+    throw new AppError('invalid_request', { detail: 'The body ended too early.', cause: error })
+  } finally {
+    payload.resume() // what nobody wanted must not be taken for the next request
+  }
+}
+
+function tooLarge(bytesMax: number): AppError {
+  return new AppError('payload_too_large', {
+    detail: `The body may have at most ${bytesMax} bytes here.`,
+    headers: { connection: 'close' },
+  })
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

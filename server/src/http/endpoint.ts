@@ -11,10 +11,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../context.ts'
 import type { Db } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
-import { AppError } from '../lib/app-error.ts'
-import { keepKnownFields, parseBody } from './body.ts'
+import { AppError, validationError } from '../lib/app-error.ts'
+import { keepKnownFields, parseBody, rawBody } from './body.ts'
+import { pathOf } from './errors.ts'
 import { claimKey, idempotentRequest, keepAnswer } from './idempotency.ts'
-import { apiBases } from './paths.ts'
+import { apiBases, isDecodable, routeUrl } from './paths.ts'
 import { type Caller, findCaller, setCaller, setRoute } from './request.ts'
 import { checker, readQuery } from './validate.ts'
 
@@ -31,10 +32,11 @@ interface ApiRequest<N extends EndpointName> {
   readonly reply: FastifyReply
 }
 
-/** A redirect answers by itself; everything else is returned. */
+/** A redirect and a stream of bytes answer by themselves; everything else is returned. */
 type Result<N extends EndpointName> =
   | AnswerOf<N>
   | (302 extends keyof (typeof endpoints)[N]['answers'] ? FastifyReply : never)
+  | ((typeof endpoints)[N] extends { readonly rawAnswer: true } ? FastifyReply : never)
 
 export type Handler<N extends EndpointName> = (request: ApiRequest<N>) => Result<N> | Promise<Result<N>>
 
@@ -62,17 +64,18 @@ export class Api {
     const readInput = inputReader(endpoint)
     const status = Number(Object.keys(endpoint.answers)[0])
     const { db } = this.#app.pool
-    const url = apiBases[endpoint.api] + endpoint.path.replace(/\{(\w+)\}/g, ':$1')
+    const url = routeUrl(endpoint)
+    const takesRaw = endpoint.rawBody !== undefined
+    // Without a schema for it a body is ignored, or stored as it is, whatever its type claims to be.
+    const ignoresType = !endpoint.body && !endpoint.rawBody?.types
     this.#server.route({
       method: endpoint.method,
       url,
       schema: { response: endpoint.answers },
-      config: { ignoresBody: !endpoint.body },
+      config: { ignoresBody: !endpoint.body && !takesRaw, takesRaw },
       // Neither this nor the handler is async: a promise for each costs a small request a tenth of its time.
       onRequest: (request, reply, done) => {
-        // Without a schema for it a body is ignored, whatever its type claims to be.
-        if (!endpoint.body && request.raw.headers['content-type'] !== undefined)
-          delete request.raw.headers['content-type']
+        if (ignoresType && request.raw.headers['content-type'] !== undefined) delete request.raw.headers['content-type']
         setRoute(request, url)
         const enter = (caller: Caller | undefined) => {
           if (caller) setCaller(request, caller)
@@ -133,25 +136,40 @@ function inputReader({
   query,
   body,
   bodyOptional,
+  rawBody: raw,
+  hasRestParam,
 }: Endpoint): (request: FastifyRequest, reply: FastifyReply) => Input {
   const checkParams = params && checker(params)
   const checkQuery = query && checker(query)
   const checkBody = body && checker(body)
 
   return (request, reply) => {
-    if (checkParams) checkOrNotFound(checkParams, request.params)
+    const paramValues = hasRestParam ? withRest(request) : request.params
+    if (checkParams) checkOrNotFound(checkParams, paramValues)
     const queryValues = query && readQuery(query, request.query as Record<string, unknown>)
     checkQuery?.(queryValues)
-    if (!body || !checkBody) return { body: undefined, query: queryValues, params: request.params }
+    const input = { query: queryValues, params: paramValues }
+    if (!raw && !body) return { ...input, body: undefined }
     if (request.headers['content-encoding'] && request.headers['content-encoding'] !== 'identity')
       throw new AppError('unsupported_media_type')
+    if (raw) return { ...input, body: rawBody(request, raw) }
+    if (!body || !checkBody) return { ...input, body: undefined }
     const given = parseBody((request.body as Buffer | undefined) ?? Buffer.alloc(0), request.headers['content-type'])
     const ignored: string[] = []
     const value = keepKnownFields(body, given ?? (bodyOptional ? {} : undefined), ignored)
     checkBody(value)
     if (ignored.length > 0) reply.header('x-ignored-fields', namesForHeader(ignored))
-    return { body: value, query: queryValues, params: request.params }
+    return { ...input, body: value }
   }
+}
+
+/** The router calls the rest of a path `*`; in the contract it is `path`. */
+function withRest({ params, originalUrl }: FastifyRequest): unknown {
+  // What cannot be decoded was routed under another spelling, which must not become the name of a file.
+  if (!isDecodable(pathOf(originalUrl)))
+    throw validationError([{ pointer: '/path', detail: 'has a wrong percent-encoding or a NUL character in it' }])
+  const { '*': path, ...rest } = params as Record<string, string>
+  return { ...rest, path }
 }
 
 /** A malformed id is simply not the id of anything. */

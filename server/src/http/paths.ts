@@ -1,11 +1,27 @@
+import type { Endpoint } from '@botberth/contract/endpoint.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../lib/app-error.ts'
 import { pathOf } from './errors.ts'
 
 export const apiBases = { hosting: '/api/v1', list: '/list/api' } as const
 
+/** An endpoint's URL as the router writes it. */
+export function routeUrl({ api, path, hasRestParam }: Pick<Endpoint, 'api' | 'path' | 'hasRestParam'>): string {
+  const url = apiBases[api] + path.replace(/\{(\w+)\}/g, ':$1')
+  return hasRestParam ? url.replace(/:\w+$/, '*') : url
+}
+
 export function isApi(path: string): boolean {
   return isBelow(path, apiBases.hosting) || isBelow(path, apiBases.list)
+}
+
+/** Whether a path is valid percent-encoded UTF-8 without a NUL. */
+export function isDecodable(path: string): boolean {
+  try {
+    return !decodeURIComponent(path).includes('\0')
+  } catch {
+    return false
+  }
 }
 
 export function isBelow(path: string, base: string): boolean {

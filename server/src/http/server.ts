@@ -7,7 +7,7 @@ import { AppError } from '../lib/app-error.ts'
 import type { Log } from '../lib/log.ts'
 import { jsonBytesMax, readBody } from './body.ts'
 import { pathOf, problemOf, sendError } from './errors.ts'
-import { corsHeaders, isApi } from './paths.ts'
+import { corsHeaders, isApi, isDecodable } from './paths.ts'
 
 const headerTimeoutMs = 15_000
 // The longest that a request may take to arrive: an upload of 100 MiB at 3 Mbit/s.
@@ -112,11 +112,7 @@ function normalUrl(url: string): string {
   if (url.startsWith('/') && !/[%#]/.test(url)) return url // nearly all of them
   const relative = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '') || '/'
   const path = pathOf(relative)
-  try {
-    if (decodeURIComponent(path).includes('\0')) return relative.replaceAll('%', '%25')
-  } catch {
-    return relative.replaceAll('%', '%25')
-  }
+  if (!isDecodable(path)) return relative.replaceAll('%', '%25')
   const plain = path.replace(/%[0-9a-f]{2}/gi, (code) => {
     const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
     return /[A-Za-z0-9._~-]/.test(character) ? character : code
@@ -132,7 +128,8 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   }
   // The answer to a request before this one may still be under way: it must not be cut short by ours.
   const { _httpMessage: pending } = socket as Socket & { _httpMessage?: ServerResponse }
-  if (pending) {
+  // Unless it waits for a body that will never be whole: then it would come when the time for requests is over.
+  if (pending && (pending.headersSent || pending.req.complete)) {
     pending.once('finish', () => socket.destroySoon())
     return
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises'
+import { pipeline, Readable, Transform } from 'node:stream'
 import { AppError, validationError } from './app-error.ts'
 import { removeEntry } from './beneath-remove.ts'
 
@@ -44,6 +45,30 @@ export async function openForRead(root: string, path: string): Promise<{ handle:
   }
 }
 
+/**
+ * A regular file as a stream of exactly as many bytes as it has now: what is added meanwhile is left out, and if it is
+ * cut short the stream fails, so that nobody waits for the rest. The caller reads or destroys it.
+ */
+export async function streamBeneath(root: string, path: string): Promise<{ stream: Readable; sizeBytes: number }> {
+  const { handle, sizeBytes } = await openForRead(root, path)
+  if (sizeBytes === 0) {
+    await handle.close()
+    return { stream: Readable.from([]), sizeBytes }
+  }
+  let missing = sizeBytes
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      missing -= chunk.length
+      done(null, chunk)
+    },
+    flush: (done) => done(missing > 0 ? new Error('the file was cut short while it was read') : null),
+  })
+  const source = handle.createReadStream({ start: 0, end: sizeBytes - 1 })
+  // Whoever reads learns of a failure from the stream itself.
+  pipeline(source, counted, () => undefined)
+  return { stream: counted, sizeBytes }
+}
+
 /** The whole file. One with more than `bytesMax` is `payload_too_large`, also if it grows while it is read. */
 export async function readBeneath(root: string, path: string, options: { bytesMax: number }): Promise<Buffer> {
   const { bytesMax } = options
@@ -65,7 +90,11 @@ export async function readBeneath(root: string, path: string, options: { bytesMa
  * Puts a file in place as a whole, with the folders that lead to it. Whoever reads meanwhile gets the old one or the
  * new one. A symlink of that name is replaced, a folder is not.
  */
-export async function writeBeneath(root: string, path: string, data: Buffer): Promise<void> {
+export async function writeBeneath(
+  root: string,
+  path: string,
+  data: Buffer | AsyncIterable<Uint8Array>,
+): Promise<void> {
   const names = splitPath(path)
   const name = names.pop() ?? ''
   const owner = await findOwner(root)

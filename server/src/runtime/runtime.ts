@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+
 /** How an instance ended. */
 export interface Exit {
   readonly code: number | null
@@ -43,6 +45,13 @@ export interface Stats {
   readonly processes: number
   readonly networkRxBytes: number
   readonly networkTxBytes: number
+}
+
+export interface FileEntry {
+  readonly name: string
+  readonly type: 'file' | 'folder' | 'other'
+  readonly sizeBytes: number
+  readonly modifiedAt: Date
 }
 
 export interface Task {
@@ -102,8 +111,18 @@ export interface Runtime {
   /** An exit was recorded, and its output was read. */
   forget(instanceId: string): Promise<void>
   removeReleases(botId: string, keep: readonly string[]): Promise<void>
+  /** Whether the bot has a folder that it works in: from its first start on. Without one the rest is `not_found`. */
+  hasFiles(botId: string): Promise<boolean>
+  /** Paths are relative to that folder; the empty one is the folder itself. Links are never followed. */
+  listFiles(botId: string, path: string): Promise<FileEntry[]>
+  /** The caller reads the stream or destroys it. */
+  openFile(botId: string, path: string): Promise<{ stream: Readable; sizeBytes: number }>
+  /** As a whole or not at all, with the folders that lead to it. */
+  writeFile(botId: string, path: string, data: AsyncIterable<Uint8Array>): Promise<void>
+  /** Also a folder with all that is in it. False if there is nothing of that name. */
+  removeFile(botId: string, path: string): Promise<boolean>
   /** Everything of a bot: its processes, files and releases. */
   remove(botId: string): Promise<void>
-  /** Where the bot's own files are, for the file API: the folder of the running release, or none yet. */
+  /** Of all that the bot has here; 0 before its first deployment. */
   diskBytes(botId: string): Promise<number>
 }

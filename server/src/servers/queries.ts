@@ -78,6 +78,19 @@ export async function changeServer(
   return true
 }
 
+/** From now on files of the bot are on this node, and go with the bot. Not found: it was deleted meanwhile. */
+export async function claimNode(db: Db, botId: string, nodeId: string): Promise<void> {
+  const server = await db
+    .updateTable('servers')
+    .set({ node_id: sql<string>`coalesce(node_id, ${nodeId})` })
+    .where('bot_id', '=', botId)
+    .returning('node_id')
+    .executeTakeFirst()
+  if (!server) throw new AppError('not_found')
+  if (server.node_id !== nodeId)
+    throw new AppError('invalid_state', { detail: 'The files of this bot are on another node of this service.' })
+}
+
 export function exitJson({ code, signal, oomKilled, at }: Exit): string {
   return JSON.stringify({ code, signal, oomKilled, at: at.toISOString() })
 }

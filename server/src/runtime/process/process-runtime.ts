@@ -1,10 +1,12 @@
-import { closeSync, statSync } from 'node:fs'
+import { closeSync, existsSync, statSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { listBeneath, removeBeneath, streamBeneath, writeBeneath } from '../../lib/beneath.ts'
 import type { Log } from '../../lib/log.ts'
 import { listTree, readProc, readTimes } from '../../lib/proc.ts'
 import { run } from '../../lib/run.ts'
-import type { Instance, InstanceSpec, Limits, OutputStream, Runtime, Stats, Workspace } from '../runtime.ts'
+import type { FileEntry, Instance, InstanceSpec, Limits, OutputStream, Runtime, Stats, Workspace } from '../runtime.ts'
 import { Folders } from './folders.ts'
 import { Instances } from './instances.ts'
 import { Bubblewrap, type Sandbox, Shim, tryBubblewrap, type View } from './sandbox.ts'
@@ -207,7 +209,28 @@ export class ProcessRuntime implements Runtime {
     await rm(this.#folders.bot(botId), { recursive: true, force: true })
   }
 
+  hasFiles(botId: string): Promise<boolean> {
+    return Promise.resolve(existsSync(this.#folders.home(botId)))
+  }
+
+  listFiles(botId: string, path: string): Promise<FileEntry[]> {
+    return listBeneath(this.#folders.home(botId), path)
+  }
+
+  openFile(botId: string, path: string): Promise<{ stream: Readable; sizeBytes: number }> {
+    return streamBeneath(this.#folders.home(botId), path)
+  }
+
+  writeFile(botId: string, path: string, data: AsyncIterable<Uint8Array>): Promise<void> {
+    return writeBeneath(this.#folders.home(botId), path, data)
+  }
+
+  removeFile(botId: string, path: string): Promise<boolean> {
+    return removeBeneath(this.#folders.home(botId), path)
+  }
+
   async diskBytes(botId: string): Promise<number> {
+    if (!existsSync(this.#folders.bot(botId))) return 0 // it may have source files elsewhere
     const { stdout } = await run(['du', '-s', '-x', '-B1', '--', this.#folders.bot(botId)], {
       env: { PATH: '/usr/bin:/bin' },
       timeoutMs: 60_000,

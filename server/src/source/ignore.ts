@@ -1,0 +1,44 @@
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readProject } from './folder.ts'
+import { matchesGlob } from './glob.ts'
+import { getOwn, parseJsonObject } from './project.ts'
+
+// Every file is compared with every one of them.
+const globsMax = 100
+const globLengthMax = 256
+
+/**
+ * Takes out of a folder what its `botberth.json` tells to ignore, and what is made anew by every installation. Tells
+ * what is left. Nobody else may write to the folder.
+ */
+export async function removeIgnored(root: string): Promise<{ files: number; sizeBytes: number }> {
+  const globs = ['node_modules', '.git', ...readIgnore(root)]
+  const left = { files: 0, sizeBytes: 0 }
+  const folders = ['']
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
+      const path = join(folder, entry.name)
+      if (globs.some((glob) => matchesGlob(path, glob))) await rm(join(root, path), { recursive: true })
+      else if (entry.isDirectory()) folders.push(path)
+      else if (entry.isFile()) {
+        left.files++
+        left.sizeBytes += (await lstat(join(root, path))).size
+      }
+    }
+  }
+  return left
+}
+
+/** A file that cannot be read ignores nothing here: the deployment says what is wrong with it. */
+function readIgnore(root: string): string[] {
+  const text = readProject(root).read('botberth.json')
+  if (text === undefined) return []
+  try {
+    const value = getOwn(parseJsonObject(text, 'botberth.json', 'config_invalid'), 'ignore')
+    const globs = Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+    return globs.filter((glob) => glob !== '' && glob.length <= globLengthMax).slice(0, globsMax)
+  } catch {
+    return []
+  }
+}

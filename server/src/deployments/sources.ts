@@ -152,7 +152,10 @@ export class Sources {
   async #swap(botId: string, draft: string): Promise<void> {
     const own = this.#of(botId)
     const old = join(this.#drafts, `${botId}.old`)
-    if (existsSync(own)) await rename(own, old)
+    if (existsSync(own)) {
+      await rm(old, { recursive: true, force: true }) // the disk may have refused that the last time
+      await rename(own, old)
+    }
     await rename(draft, own)
     await rm(old, { recursive: true, force: true })
   }

@@ -18,7 +18,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { AppError } from './app-error.ts'
-import { listBeneath, openForRead, readBeneath, removeBeneath, splitPath, writeBeneath } from './beneath.ts'
+import {
+  listBeneath,
+  openForRead,
+  readBeneath,
+  removeBeneath,
+  splitPath,
+  streamBeneath,
+  writeBeneath,
+} from './beneath.ts'
 
 const scratch = mkdtempSync(join(process.env['TEST_SCRATCH'] ?? tmpdir(), 'beneath-'))
 after(() => rmSync(scratch, { recursive: true }))
@@ -248,4 +256,23 @@ test('symlinks swapped in between never lead outside', { timeout: 60_000 }, asyn
   assert.deepEqual(readdirSync(outside), ['folder', 'secret'])
   assert.deepEqual(readdirSync(join(outside, 'folder')), ['secret'])
   assert.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'secret')
+})
+
+test('a stream has as many bytes as the file had, and fails if they go meanwhile', async () => {
+  const folder = mkdtempSync(join(scratch, 'stream-'))
+  const file = join(folder, 'a')
+  const sizeBytes = 1024 * 1024
+  const readAll = async (change: () => void) => {
+    writeFileSync(file, Buffer.alloc(sizeBytes))
+    const { stream } = await streamBeneath(folder, 'a')
+    change()
+    let size = 0
+    for await (const chunk of stream) size += (chunk as Buffer).length
+    return size
+  }
+  assert.equal(await readAll(() => writeFileSync(file, 'more', { flag: 'a' })), sizeBytes)
+  await assert.rejects(
+    readAll(() => writeFileSync(file, 'less')),
+    /cut short/,
+  )
 })

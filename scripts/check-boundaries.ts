@@ -7,7 +7,9 @@ const root = join(import.meta.dirname, '..')
 
 /** In order: a folder may import the ones before it. */
 const folders =
-  'lib db jobs http runtime source chat auth webhooks bots codehost servers deployments backups list info'.split(' ')
+  'lib db jobs http runtime source chat auth webhooks bots codehost servers deployments stream backups list info'.split(
+    ' ',
+  )
 /** These import nothing of the server but `lib`, so that they work and are tested without a database. */
 const onlyLib = ['runtime', 'source', 'chat']
 /** Files at the top: what ties everything together, and what everything may know. */

@@ -37,6 +37,8 @@ export interface Endpoint {
    * Idempotency-Key. `withSecret`: its answer is never stored.
    */
   readonly creates?: 'record' | 'withSecret'
+  /** Answers with server-sent events instead of JSON, for as long as the client stays. */
+  readonly streams?: boolean
   /** What a success looks like, by status. */
   readonly answers: { readonly [status: number]: TSchema }
   /** Codes beyond those that follow from the fields above; see `possibleErrors`. */

@@ -8,9 +8,20 @@ import { info } from './info.ts'
 import { me } from './me.ts'
 import { operator } from './operator.ts'
 import { servers } from './servers.ts'
+import { stream } from './stream.ts'
 
 /** Every endpoint of both APIs by its name. Routes, validation, OpenAPI, clients and tests come from this table. */
-export const endpoints = { ...info, ...auth, ...bots, ...files, ...deployments, ...servers, ...me, ...operator }
+export const endpoints = {
+  ...info,
+  ...auth,
+  ...bots,
+  ...files,
+  ...deployments,
+  ...servers,
+  ...stream,
+  ...me,
+  ...operator,
+}
 
 export type EndpointName = keyof typeof endpoints
 

@@ -94,7 +94,8 @@ function responsesOf(endpoint: Endpoint): Record<string, unknown> {
   for (const [status, schema] of Object.entries(endpoint.answers)) {
     const description = Number(status) < 400 ? 'Success' : 'Not all is well'
     const bytes = endpoint.rawAnswer && { [bytesType]: {} }
-    responses[status] = { description, content: { 'application/json': { schema: plain(schema) }, ...bytes } }
+    const type = endpoint.streams ? 'text/event-stream' : 'application/json'
+    responses[status] = { description, content: { [type]: { schema: plain(schema) }, ...bytes } }
   }
   const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
   for (const code of possibleErrors(endpoint)) {

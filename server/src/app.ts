@@ -28,6 +28,7 @@ import { infoRoutes } from './info/routes.ts'
 import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts'
 import { resumeRenewed } from './servers/expiry.ts'
 import { serverRoutes } from './servers/routes.ts'
+import { streamRoutes } from './stream/routes.ts'
 import type { Work } from './work.ts'
 
 // A bot is gone in milliseconds; a disk that is slow to delete its files is no reason to keep its owner waiting.
@@ -72,6 +73,7 @@ export async function buildServer(app: App, work: Work): Promise<FastifyInstance
       await insertDeployment(db, { botId, source: 'power', nodeId: work.nodeId, now: app.clock.now() })
     },
   })
+  streamRoutes(api, app, { ...work, credentials, server })
   meRoutes(api, app, credentials)
   operatorRoutes(api, app, credentials)
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)

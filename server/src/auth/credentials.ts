@@ -9,8 +9,6 @@ import type { Tokens } from './tokens.ts'
 
 interface Known extends Caller {
   readonly isSuspended: boolean
-  /** When the credential itself ends. */
-  readonly expiresAt: number
   /** Until when we believe it without asking. */
   readonly freshUntil: number
   lastUsedAt: number
@@ -31,6 +29,7 @@ export class Credentials {
   readonly #known = new Map<string, Known>()
   /** Moves with each revocation: what was read before one is not remembered after it. */
   #generation = 0
+  readonly #listeners = new Set<() => void>()
 
   constructor(app: App, tokens: Tokens) {
     this.#app = app
@@ -46,6 +45,12 @@ export class Credentials {
   forget(): void {
     this.#generation++
     this.#known.clear()
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Calls it whenever some credential may have ended. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener)
   }
 
   /** Who it is, if that is known already: nearly always, and without a promise. */

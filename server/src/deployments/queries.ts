@@ -68,6 +68,7 @@ export async function insertDeployment(
     .returningAll()
     .executeTakeFirstOrThrow()
   await wake(db, 'deployment', botId)
+  await wake(db, 'state', deployment.id)
   return deployment
 }
 

@@ -78,7 +78,7 @@ export function deploymentRoutes(api: Api, app: App, { logs, nodeId }: { logs: D
   )
 }
 
-function deploymentJson(row: DeploymentRow): AnswerOf<'getDeployment'> {
+export function deploymentJson(row: DeploymentRow): AnswerOf<'getDeployment'> {
   return {
     id: row.id,
     botId: row.bot_id,

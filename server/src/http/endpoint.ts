@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Endpoint } from '@botberth/contract/endpoint.ts'
 import {
   type AnswerOf,
@@ -32,9 +33,9 @@ interface ApiRequest<N extends EndpointName> {
   readonly reply: FastifyReply
 }
 
-/** A redirect and a stream of bytes answer by themselves; everything else is returned. */
+/** A redirect and a stream of bytes answer by themselves; everything else is returned, events as the stream that they are written to. */
 type Result<N extends EndpointName> =
-  | AnswerOf<N>
+  | ((typeof endpoints)[N] extends { streams: true } ? Readable : AnswerOf<N>)
   | (302 extends keyof (typeof endpoints)[N]['answers'] ? FastifyReply : never)
   | ((typeof endpoints)[N] extends { readonly rawAnswer: true } ? FastifyReply : never)
 

@@ -6,6 +6,8 @@ export interface Caller {
   readonly role: 'owner' | 'user'
   /** Names the credential: `key_…` or `ses_…`. Limits and idempotency keys belong to it. */
   readonly credential: string
+  /** When the credential itself ends, in milliseconds since 1970. */
+  readonly expiresAt: number
   /** Set when the credential is a session's. */
   readonly sessionId?: string
 }

@@ -34,6 +34,10 @@ export function findServer(db: Db, botId: string): Promise<Server | undefined> {
   return selectServers(db).where('servers.bot_id', '=', botId).executeTakeFirst()
 }
 
+export function listRunningServers(db: Db, botIds: readonly string[]): Promise<Server[]> {
+  return selectServers(db).where('servers.bot_id', 'in', botIds).where('servers.state', '=', 'running').execute()
+}
+
 /** By its identifier or its bot's id. Somebody else's does not exist. */
 export async function getOwnedServer(
   db: Db,

@@ -12,7 +12,9 @@ export function readProc(pid: number, name: string): string | undefined {
 interface ProcessTimes {
   /** In ticks since boot: with the pid it names one process for ever. */
   readonly startTime: number
+  /** With that of its children that have ended and were waited for. */
   readonly cpuTicks: number
+  readonly parent: number
 }
 
 /** Undefined for a process that is gone, or dead and not yet waited for. */
@@ -21,7 +23,8 @@ export function readTimes(pid: number): ProcessTimes | undefined {
   const stat = readProc(pid, 'stat')
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
   if (!fields || fields[0] === 'Z' || fields[0] === 'X') return undefined
-  return { startTime: Number(fields[19]), cpuTicks: Number(fields[11]) + Number(fields[12]) }
+  const cpuTicks = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0)
+  return { startTime: Number(fields[19]), cpuTicks, parent: Number(fields[1]) }
 }
 
 /** A process and everything below it. */
@@ -38,20 +41,31 @@ export function listTree(pid: number): number[] {
 
 /** Processes that were given this text in their environment; others' cannot be read and are passed over. */
 export function findByEnvironment(entry: string): number[] {
-  return listNumbers('/proc').filter((pid) => readProc(pid, 'environ')?.split('\0').includes(entry))
+  return listNumbers('/proc').filter((pid) => holds(pid, 'environ', entry))
+}
+
+/** Processes that were given this word in their command line. */
+export function findByArgument(word: string): number[] {
+  return listNumbers('/proc').filter((pid) => holds(pid, 'cmdline', word))
+}
+
+/** Without splitting first: environments can have megabytes, and there are many processes. */
+function holds(pid: number, name: string, entry: string): boolean {
+  const text = readProc(pid, name)
+  return text !== undefined && text.includes(entry) && text.split('\0').includes(entry)
 }
 
 export function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 }
 
-/** Whether there was a process to signal; negative for a whole group. */
+/** Whether there was a process to signal, and one that is ours; negative for a whole group. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal)
     return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+    if (['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
     throw error
   }
 }

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { removeBeneath } from '../../lib/beneath.ts'
 
 /** Where the process runtime keeps what below the data directory. */
 export class Folders {
@@ -9,20 +10,20 @@ export class Folders {
   readonly caches: string
   /** Links to the programs that we ship, for bots that run without walls. */
   readonly tools: string
-  readonly #bots: string
+  readonly bots: string
 
   constructor(dataDir: string) {
     this.status = join(dataDir, 'instances')
     this.output = join(dataDir, 'output')
     this.caches = join(dataDir, 'dependencies')
     this.tools = join(dataDir, 'tools')
-    this.#bots = join(dataDir, 'bots')
-    for (const folder of [this.status, this.output, this.caches, this.tools, this.#bots])
+    this.bots = join(dataDir, 'bots')
+    for (const folder of [this.status, this.output, this.caches, this.tools, this.bots])
       mkdirSync(folder, { recursive: true, mode: 0o700 })
   }
 
   bot(botId: string): string {
-    return join(this.#bots, botId)
+    return join(this.bots, botId)
   }
 
   /** The folder that the running bot works in; what it writes there stays over deployments. */
@@ -43,7 +44,17 @@ export class Folders {
     return join(this.bot(botId), 'cache')
   }
 
-  dependencies(botId: string, { key, isShared }: { key: string; isShared: boolean }): string {
-    return isShared ? join(this.caches, key) : join(this.bot(botId), 'dependencies', key)
+  /** Dependencies that were installed for one bot alone. */
+  ownCaches(botId: string): string {
+    return join(this.bot(botId), 'dependencies')
   }
+
+  dependencies(botId: string, { key, isShared }: { key: string; isShared: boolean }): string {
+    return join(isShared ? this.caches : this.ownCaches(botId), key)
+  }
+}
+
+/** With whatever a bot or a build left in it: folders that are closed, or too deep for a path. */
+export async function removeTree(path: string): Promise<void> {
+  await removeBeneath(dirname(path), basename(path))
 }

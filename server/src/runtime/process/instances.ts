@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import {
   appendFileSync,
   closeSync,
+  type FSWatcher,
   openSync,
   readdirSync,
   readFileSync,
@@ -12,13 +13,25 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
-import { bootId, findByEnvironment, readProc, readTimes, signalProcess } from '../../lib/proc.ts'
+import {
+  bootId,
+  findByArgument,
+  findByEnvironment,
+  listTree,
+  readProc,
+  readTimes,
+  signalProcess,
+} from '../../lib/proc.ts'
 import type { Exit, Instance, OutputStream } from '../runtime.ts'
 import type { Folders } from './folders.ts'
 import type { Launch } from './sandbox.ts'
 
 // The folder watch sees deaths within milliseconds; this finds what it missed.
 const sweepIntervalMs = 5_000
+// A SIGKILL takes effect within milliseconds.
+const leftIntervalMs = 5
+/** An exit code that nobody knows. */
+const lost = -1
 
 /** What is written about an instance before it is started, and what is learnt afterwards. */
 interface Note {
@@ -27,12 +40,21 @@ interface Note {
   readonly startedAt: string
   readonly bootId: string
   /** Of the process that keeps the exit code. Missing if we were killed right after the start. */
-  readonly monitor?: { readonly pid: number; readonly startTime: number }
+  readonly monitor?: Monitor
+}
+
+interface Monitor {
+  readonly pid: number
+  readonly startTime: number
 }
 
 interface Known {
   note: Note
   exit: Exit | undefined
+  /** How it ended, as far as we can tell, if nobody has written it down; -1 for lost. */
+  concluded?: number
+  /** For what is left of it to be gone. */
+  timer?: NodeJS.Timeout | undefined
   readonly ended: PromiseWithResolvers<void>
 }
 
@@ -42,30 +64,45 @@ export class Instances {
   readonly #isWalled: boolean
   readonly #known = new Map<string, Known>()
   readonly #listeners = new Set<(instance: Instance) => void>()
-  readonly #close: () => void
+  readonly #watcher: FSWatcher
+  readonly #sweeper: NodeJS.Timeout
+  #isClosed = false
 
   /** Finds again whatever runs, and learns what ended meanwhile. */
   constructor(folders: Folders, { isWalled }: { isWalled: boolean }) {
     this.#folders = folders
     this.#isWalled = isWalled
-    const watcher = watch(folders.status, (_event, file) => {
+    this.#watcher = watch(folders.status, (_event, file) => {
       if (file?.endsWith('.status')) this.#look(basename(file, '.status'))
     })
-    const sweep = setInterval(() => this.#sweep(), sweepIntervalMs).unref()
-    watcher.unref()
-    this.#close = () => {
-      watcher.close()
-      clearInterval(sweep)
-    }
-    for (const file of readdirSync(folders.output).filter((name) => name.endsWith('.json'))) {
-      const note = JSON.parse(readFileSync(join(folders.output, file), 'utf8')) as Note
-      this.#known.set(note.id, { note, exit: undefined, ended: Promise.withResolvers() })
+    this.#watcher.on('error', () => {}) // the sweep goes on
+    this.#watcher.unref()
+    this.#sweeper = setInterval(() => this.#sweep(), sweepIntervalMs).unref()
+    for (const file of readdirSync(folders.output)) {
+      if (file.endsWith('.json')) this.#adopt(basename(file, '.json'))
+      if (file.endsWith('.tmp')) rmSync(join(folders.output, file), { force: true })
     }
     this.#sweep()
   }
 
+  #adopt(id: string): void {
+    const note = readNote(join(this.#folders.output, `${id}.json`))
+    if (!note) {
+      // Cut short by a loss of power or a full disk. Whose it was is not known, so it may not go on.
+      for (const pid of [...findByArgument(id), ...findByEnvironment(nameEntry(id))]) signalProcess(pid, 'SIGKILL')
+      this.forget(id)
+      return
+    }
+    const monitor = note.monitor ?? (note.bootId === bootId() ? findMonitor(id) : undefined)
+    const found = monitor ? { ...note, monitor } : note
+    this.#known.set(id, { note: found, exit: undefined, ended: Promise.withResolvers() })
+  }
+
   close(): void {
-    this.#close()
+    this.#isClosed = true
+    this.#watcher.close()
+    clearInterval(this.#sweeper)
+    for (const { timer } of this.#known.values()) clearTimeout(timer)
   }
 
   list(): Instance[] {
@@ -86,35 +123,42 @@ export class Instances {
     return join(this.#folders.output, `${id}.${stream}`)
   }
 
-  /** The note comes first: whatever runs without one could not be found again. */
+  /**
+   * The note comes first: whatever runs without one could not be found again. What cannot be started has ended, as
+   * if a shell had been told to start it.
+   */
   async start({ id, botId }: { id: string; botId: string }, launch: () => Launch): Promise<void> {
     const note: Note = { id, botId, startedAt: new Date().toISOString(), bootId: bootId() }
     this.#write(note)
-    this.#known.set(id, { note, exit: undefined, ended: Promise.withResolvers() })
+    const known: Known = { note, exit: undefined, ended: Promise.withResolvers() }
+    this.#known.set(id, known)
     try {
       const child = this.#spawn(id, launch())
+      child.once('exit', (code) => this.#conclude(id, code ?? lost))
       await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
+      child.unref()
       const pid = child.pid ?? 0
       const startTime = readTimes(pid)?.startTime
-      if (startTime !== undefined) this.#write({ ...note, monitor: { pid, startTime } })
-      child.once('exit', (code) => setTimeout(() => this.#conclude(id, code ?? 1), 50))
-      child.unref()
+      if (startTime !== undefined) known.note = { ...note, monitor: { pid, startTime } }
     } catch (error) {
+      appendFileSync(this.outputFile(id, 'stderr'), `The bot could not be started: ${(error as Error).message}\n`)
       this.#conclude(id, 127)
-      throw error
+      return
+    }
+    try {
+      this.#write(known.note)
+    } catch {
+      // A full disk, say. It runs all the same, and can be found again by its name.
     }
   }
 
   #spawn(id: string, { argv, env, cwd, argsFd }: Launch): ChildProcess {
     const [command = '', ...args] = argv
-    const append = (file: string) => openSync(file, 'a', 0o600)
-    const files = [
-      append(this.outputFile(id, 'stdout')),
-      append(this.outputFile(id, 'stderr')),
-      append(this.#statusFile(id)),
-      ...(argsFd === undefined ? [] : [argsFd]),
-    ]
+    const files: number[] = []
     try {
+      for (const file of [this.outputFile(id, 'stdout'), this.outputFile(id, 'stderr'), this.#statusFile(id)])
+        files.push(openSync(file, 'a', 0o600))
+      if (argsFd !== undefined) files.push(argsFd)
       return spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', ...files] })
     } finally {
       for (const file of files) closeSync(file)
@@ -124,22 +168,27 @@ export class Instances {
   /** Ends all of it: those who listen to SIGTERM in time, the others anyhow. */
   async stop(id: string, graceMs: number): Promise<void> {
     const known = this.#known.get(id)
-    if (!known || known.exit) return
-    if (graceMs > 0 && this.#signal(id, 'SIGTERM')) await Promise.race([known.ended.promise, sleep(graceMs)])
-    while (!known.exit) {
-      this.#signal(id, 'SIGKILL')
-      await Promise.race([known.ended.promise, sleep(100)])
-      this.#look(id)
+    if (!known) return
+    const until = performance.now() + graceMs
+    let isAsked = false
+    while (!known.exit && !this.#isClosed) {
+      const restMs = until - performance.now()
+      if (restMs <= 0) this.#kill(id)
+      else if (!isAsked) isAsked = this.#ask(id)
+      const pauseMs = restMs <= 0 ? 50 : Math.min(restMs, isAsked ? 250 : 10)
+      await Promise.race([known.ended.promise, sleep(pauseMs)])
+      this.#check(id)
     }
-    this.#endStrays(id)
   }
 
-  /** The process that the status names: the bot's own, or the one that all of its others hang on. */
+  /** While it runs: the process that the status names, the bot's own or the one that all of its others hang on. */
   mainPid(id: string): number | undefined {
-    return readStatus(this.#statusFile(id)).childPid
+    const known = this.#known.get(id)
+    return known && !known.exit ? readStatus(this.#statusFile(id)).childPid : undefined
   }
 
   forget(id: string): void {
+    clearTimeout(this.#known.get(id)?.timer)
     this.#known.delete(id)
     for (const file of [
       join(this.#folders.output, `${id}.json`),
@@ -150,16 +199,31 @@ export class Instances {
       rmSync(file, { force: true })
   }
 
-  #signal(id: string, signal: 'SIGTERM' | 'SIGKILL'): boolean {
+  /** SIGTERM, but not before there is somebody to hear it: one that comes too early is lost. */
+  #ask(id: string): boolean {
     const child = this.mainPid(id)
-    const monitor = this.#known.get(id)?.note.monitor
-    if (this.#isWalled) {
-      // Never the monitor, or the exit code is lost. The first process of the namespace takes all others along.
-      if (child === undefined || !this.#isOurs(id, child)) return false
-      return signalProcess(signal === 'SIGKILL' ? child : -child, signal)
+    if (child === undefined) return false
+    if (!this.#isWalled) {
+      const monitor = this.#monitor(id)
+      return monitor !== undefined && signalProcess(-monitor, 'SIGTERM')
     }
-    if (!monitor || readTimes(monitor.pid)?.startTime !== monitor.startTime) return false
-    return signalProcess(-monitor.pid, signal)
+    // Never the monitor, or the exit code is lost. The first process of the namespace leads the group and is deaf.
+    const isAlone = readProc(child, `task/${child}/children`) === ''
+    return !isAlone && this.#isOurs(id, child) && signalProcess(-child, 'SIGTERM')
+  }
+
+  #kill(id: string): void {
+    for (const pid of this.#listProcesses(id)) signalProcess(pid, 'SIGKILL')
+  }
+
+  /** All but the monitor, or enough of them to take the others along. */
+  #listProcesses(id: string): number[] {
+    const child = readStatus(this.#statusFile(id)).childPid
+    if (this.#isWalled) return child !== undefined && this.#isOurs(id, child) ? [child] : []
+    // A process can leave the group and its parents, but hardly ever drops the environment that it was started with.
+    const monitor = this.#monitor(id)
+    const pids = new Set([...(monitor === undefined ? [] : listTree(monitor)), ...findByEnvironment(nameEntry(id))])
+    return [...pids].filter((pid) => pid !== monitor && readTimes(pid))
   }
 
   /** A pid may have gone to a stranger: ours carry the name of the instance. */
@@ -167,62 +231,95 @@ export class Instances {
     return readProc(pid, 'cmdline')?.includes(id) ?? false
   }
 
-  /** Without walls a process can leave the group; what it cannot shed is the environment it was started with. */
-  #endStrays(id: string): void {
-    if (this.#isWalled) return
-    for (const pid of findByEnvironment(`BOTBERTH_NAME=${id}`)) signalProcess(pid, 'SIGKILL')
+  /** Undefined once it is gone. */
+  #monitor(id: string): number | undefined {
+    const note = this.#known.get(id)?.note
+    if (!note?.monitor || note.bootId !== bootId()) return undefined
+    return readTimes(note.monitor.pid)?.startTime === note.monitor.startTime ? note.monitor.pid : undefined
   }
 
   #sweep(): void {
-    for (const [id, known] of this.#known) {
-      if (known.exit) continue
-      this.#look(id)
-      if (!known.exit && !this.#isAlive(known.note)) this.#conclude(id, undefined)
-    }
+    for (const [id, { exit }] of this.#known) if (!exit) this.#check(id)
   }
 
-  #isAlive({ id, bootId: boot, monitor }: Note): boolean {
-    if (boot !== bootId()) return false
-    if (monitor) return readTimes(monitor.pid)?.startTime === monitor.startTime
-    const child = this.mainPid(id)
-    return child !== undefined && readTimes(child) !== undefined && this.#isOurs(id, child)
-  }
-
-  /** The monitor is gone. If it could not say how the bot ended, nothing of the bot may be left either. */
-  #conclude(id: string, code: number | undefined): void {
+  #check(id: string): void {
+    this.#look(id)
     const known = this.#known.get(id)
-    if (!known || known.exit) return
-    if (readStatus(this.#statusFile(id)).exitCode === undefined) {
-      const child = this.mainPid(id)
-      if (this.#isWalled && child !== undefined && this.#isOurs(id, child)) signalProcess(child, 'SIGKILL')
-      appendFileSync(this.#statusFile(id), `{ "exit-code": ${code ?? -1} }\n`)
-    }
+    if (known && !known.exit && this.#monitor(id) === undefined) this.#conclude(id, lost)
+  }
+
+  /** The monitor is gone. What it wrote counts more than what we think. */
+  #conclude(id: string, code: number): void {
+    const known = this.#known.get(id)
+    if (!known || known.exit || this.#isClosed) return
+    known.concluded ??= code
     this.#look(id)
   }
 
+  /** Tells of the end once it is known and nothing is left: what the bot left behind goes with it. */
   #look(id: string): void {
     const known = this.#known.get(id)
-    if (!known || known.exit) return
-    const { exitCode, at } = readStatus(this.#statusFile(id))
-    if (exitCode === undefined) return
-    const signal = signals.get(exitCode) ?? null
-    known.exit = { code: exitCode < 0 ? null : exitCode, signal, oomKilled: false, at }
-    this.#endStrays(id)
+    if (!known || known.exit || this.#isClosed) return
+    const status = readStatus(this.#statusFile(id))
+    const code = status.exitCode ?? known.concluded
+    if (code === undefined) return
+    const monitor = this.#monitor(id)
+    const left = [...this.#listProcesses(id), ...(monitor === undefined ? [] : [monitor])]
+    for (const pid of left) signalProcess(pid, 'SIGKILL')
+    if (left.length > 0) {
+      known.timer ??= setTimeout(() => {
+        known.timer = undefined
+        this.#look(id)
+      }, leftIntervalMs)
+      return
+    }
+    if (status.exitCode === undefined) this.#keepCode(id, code)
+    known.exit = { code: code < 0 ? null : code, signal: signals.get(code) ?? null, oomKilled: false, at: status.at }
     known.ended.resolve()
     for (const listener of this.#listeners) listener(toInstance(known))
   }
 
+  #keepCode(id: string, code: number): void {
+    try {
+      appendFileSync(this.#statusFile(id), `{ "exit-code": ${code} }\n`)
+    } catch {
+      // A full disk, say. Whoever looks next finds no monitor either, and comes to the same end.
+    }
+  }
+
   #write(note: Note): void {
     const file = join(this.#folders.output, `${note.id}.json`)
-    writeFileSync(`${file}.tmp`, JSON.stringify(note), { mode: 0o600 })
-    renameSync(`${file}.tmp`, file)
-    const known = this.#known.get(note.id)
-    if (known) known.note = note
+    try {
+      writeFileSync(`${file}.tmp`, JSON.stringify(note), { mode: 0o600 })
+      renameSync(`${file}.tmp`, file)
+    } catch (error) {
+      rmSync(`${file}.tmp`, { force: true })
+      throw error
+    }
   }
 
   #statusFile(id: string): string {
     return join(this.#folders.status, `${id}.status`)
   }
+}
+
+const nameEntry = (id: string) => `BOTBERTH_NAME=${id}`
+
+function readNote(file: string): Note | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Note
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+/** The first of those that carry the name. */
+function findMonitor(id: string): Monitor | undefined {
+  const named = findByArgument(id)
+  const pid = named.find((candidate) => !named.includes(readTimes(candidate)?.parent ?? 0))
+  const startTime = pid === undefined ? undefined : readTimes(pid)?.startTime
+  return pid === undefined || startTime === undefined ? undefined : { pid, startTime }
 }
 
 // As shells count: 128 and the number of the signal.

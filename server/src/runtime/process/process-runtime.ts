@@ -1,17 +1,25 @@
 import { closeSync, existsSync, statSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { listBeneath, removeBeneath, streamBeneath, writeBeneath } from '../../lib/beneath.ts'
 import type { Log } from '../../lib/log.ts'
 import { listTree, readProc, readTimes } from '../../lib/proc.ts'
-import { run } from '../../lib/run.ts'
+import { RunError, run } from '../../lib/run.ts'
 import type { FileEntry, Instance, InstanceSpec, Limits, OutputStream, Runtime, Stats, Workspace } from '../runtime.ts'
-import { Folders } from './folders.ts'
+import { pruneCaches } from './caches.ts'
+import { Folders, removeTree } from './folders.ts'
 import { Instances } from './instances.ts'
-import { Bubblewrap, type Sandbox, Shim, tryBubblewrap, type View } from './sandbox.ts'
+import { findBubblewrap, type Sandbox, Shim, type View } from './sandbox.ts'
 import { findToolchain, linkTools, type Toolchain } from './toolchain.ts'
-import { botEnvironment, ownedFolders, ProcessWorkspace, type Release, readRelease } from './workspace.ts'
+import {
+  botEnvironment,
+  isFolderBelow,
+  ownedFolders,
+  ProcessWorkspace,
+  type Release,
+  readRelease,
+} from './workspace.ts'
 
 const chunkBytes = 256 * 1024
 const pageBytes = 4096
@@ -32,6 +40,8 @@ export class ProcessRuntime implements Runtime {
   readonly #sandbox: Sandbox
   readonly #instances: Instances
   readonly #toolchain: Toolchain
+  readonly #starting = new Map<string, Promise<void>>()
+  readonly #open = new Set<ProcessWorkspace>()
 
   constructor({ dataDir, log, sandbox }: Options) {
     this.#folders = new Folders(dataDir)
@@ -46,10 +56,12 @@ export class ProcessRuntime implements Runtime {
 
   #chooseSandbox(log: Log): Sandbox {
     const program = this.#toolchain.find('bwrap')
-    const problem = program ? tryBubblewrap(program, this.#toolchain) : 'it is not installed'
-    if (program && problem === undefined) return new Bubblewrap(program, this.#toolchain)
+    const found = findBubblewrap(program, this.#toolchain)
+    if (found.sandbox && found.problem !== undefined)
+      log.warn({ problem: found.problem }, 'the walls around bots are weaker than they could be: update bubblewrap')
+    if (found.sandbox) return found.sandbox
     log.warn(
-      { problem },
+      { problem: found.problem },
       'bots run WITHOUT walls between them and this machine: bubblewrap cannot be used. Install the package bubblewrap, and host only bots that you trust until then',
     )
     return this.#makeShim()
@@ -68,12 +80,20 @@ export class ProcessRuntime implements Runtime {
   }
 
   async prepare(bot: { id: string; limits: Limits }, releaseId: string): Promise<Workspace> {
-    const workspace = new ProcessWorkspace({ folders: this.#folders, sandbox: this.#sandbox }, bot.id, releaseId)
+    const surroundings = { folders: this.#folders, sandbox: this.#sandbox, open: this.#open }
+    const workspace = new ProcessWorkspace(surroundings, bot.id, releaseId)
     await workspace.clear()
     return workspace
   }
 
-  async start({ id, botId, releaseId, argv, releaseEnv, env }: InstanceSpec): Promise<void> {
+  /** Whoever asks for one that is being started waits for it. */
+  start(spec: InstanceSpec): Promise<void> {
+    const starting = this.#starting.get(spec.id) ?? this.#start(spec).finally(() => this.#starting.delete(spec.id))
+    this.#starting.set(spec.id, starting)
+    return starting
+  }
+
+  async #start({ id, botId, releaseId, argv, releaseEnv, env }: InstanceSpec): Promise<void> {
     if (this.#instances.has(id)) return
     const release = await readRelease(this.#folders, botId, releaseId)
     await this.#place(botId, releaseId, release)
@@ -92,20 +112,45 @@ export class ProcessRuntime implements Runtime {
   async #place(botId: string, releaseId: string, release: Release): Promise<void> {
     const home = this.#folders.home(botId)
     const marker = `${home}.json`
-    const placed = await readJson<{ releaseId: string | null; files: string[] }>(marker)
-    if (placed?.releaseId === releaseId) return
+    const placed = await readJson<Placed>(marker)
+    const mounted = release.mounts.map(({ folder }) => folder)
+    if (placed?.releaseId === releaseId && (await this.#hasParents(home, mounted))) return
     await mkdir(home, { recursive: true })
     // Files of both are known until all are in place, so that none is left over.
     const known = new Set([...(placed?.files ?? []), ...release.files])
-    await writeFile(marker, JSON.stringify({ releaseId: null, files: [...known] }))
+    const owned = new Set([...ownedFolders, ...(placed?.mounted ?? []), ...mounted])
+    await writeJson(marker, { releaseId: null, files: [...known], mounted: [...owned] })
     const wanted = new Set(release.files)
     const stale = (placed?.files ?? []).filter((file) => !wanted.has(file))
-    await this.#inHome(botId, releaseId, ['rm', '-rf', '--', ...ownedFolders])
-    for (let at = 0; at < stale.length; at += argsAtOnce)
-      await this.#inHome(botId, releaseId, ['rm', '-f', '--', ...stale.slice(at, at + argsAtOnce)])
+    await this.#inHome(botId, releaseId, ['rm', '-rf', '--', ...owned])
+    await this.#removeFiles(botId, releaseId, stale)
     const from = this.walls === undefined ? this.#folders.release(botId, releaseId) : '/release'
-    await this.#inHome(botId, releaseId, ['cp', '-a', '-T', '--reflink=auto', '--remove-destination', '--', from, '.'])
-    await writeFile(marker, JSON.stringify({ releaseId, files: release.files }))
+    const copy = ['cp', '-a', '-T', '--reflink=auto', '--remove-destination', '--', from, '.']
+    await this.#inHome(botId, releaseId, copy).catch(async () => {
+      await this.#clearWay(botId, releaseId, release.files)
+      await this.#inHome(botId, releaseId, copy)
+    })
+    await writeJson(marker, { releaseId, files: release.files, mounted })
+  }
+
+  /** What mounts follows links, so the bot must not have put one in the way. */
+  async #hasParents(home: string, folders: readonly string[]): Promise<boolean> {
+    for (const folder of folders) if (!(await isFolderBelow(home, dirname(folder)))) return false
+    return true
+  }
+
+  /** The bot may have made folders where the release has files, and files or links where it has folders. */
+  async #clearWay(botId: string, releaseId: string, files: readonly string[]): Promise<void> {
+    for (let at = 0; at < files.length; at += argsAtOnce)
+      await this.#inHome(botId, releaseId, ['rm', '-rf', '--', ...files.slice(at, at + argsAtOnce)]).catch(passOver)
+    const parents = new Set(files.flatMap((file) => parentsOf(file)))
+    await this.#removeFiles(botId, releaseId, [...parents].toSorted())
+  }
+
+  /** Folders of that name stay: they are the bot's. */
+  async #removeFiles(botId: string, releaseId: string, files: readonly string[]): Promise<void> {
+    for (let at = 0; at < files.length; at += argsAtOnce)
+      await this.#inHome(botId, releaseId, ['rm', '-f', '--', ...files.slice(at, at + argsAtOnce)]).catch(passOver)
   }
 
   /** Inside the walls: the bot may have left links in its folder that lead out of it. */
@@ -195,10 +240,12 @@ export class ProcessRuntime implements Runtime {
 
   async removeReleases(botId: string, keep: readonly string[]): Promise<void> {
     const folder = this.#folders.releases(botId)
+    const isOpen = (path: string) => [...this.#open].some((workspace) => workspace.folder === path)
     for (const name of await readdir(folder).catch(() => [] as string[])) {
-      const isKept = keep.some((id) => name === id || name === `${id}.json` || name === `${id}.new`)
-      if (!isKept) await rm(join(folder, name), { recursive: true, force: true })
+      const isKept = keep.some((id) => name === id || name === `${id}.json`)
+      if (!isKept && !isOpen(join(folder, name))) await removeTree(join(folder, name))
     }
+    await pruneCaches(this.#folders, { botId, open: this.#open })
   }
 
   async remove(botId: string): Promise<void> {
@@ -206,7 +253,7 @@ export class ProcessRuntime implements Runtime {
       await this.#instances.stop(id, 0)
       this.#instances.forget(id)
     }
-    await rm(this.#folders.bot(botId), { recursive: true, force: true })
+    await removeTree(this.#folders.bot(botId))
   }
 
   hasFiles(botId: string): Promise<boolean> {
@@ -229,14 +276,41 @@ export class ProcessRuntime implements Runtime {
     return removeBeneath(this.#folders.home(botId), path)
   }
 
+  /** Follows no links. The bot may remove files meanwhile, which is no failure. */
   async diskBytes(botId: string): Promise<number> {
-    if (!existsSync(this.#folders.bot(botId))) return 0 // it may have source files elsewhere
-    const { stdout } = await run(['du', '-s', '-x', '-B1', '--', this.#folders.bot(botId)], {
-      env: { PATH: '/usr/bin:/bin' },
-      timeoutMs: 60_000,
+    const folder = this.#folders.bot(botId)
+    if (!existsSync(folder)) return 0
+    const lines: string[] = []
+    const options = { env: { PATH: '/usr/bin:/bin' }, timeoutMs: 60_000, onLine: (line: string) => lines.push(line) }
+    await run(['du', '-s', '-x', '-B1', '--', folder], options).catch((error: unknown) => {
+      if (!(error instanceof RunError) || error.reason !== 'exit') throw error
     })
-    return Number(/^\d+/.exec(stdout)?.[0] ?? 0)
+    return Number(lines.map((line) => /^\d+(?=\t)/.exec(line)?.[0]).find(Boolean) ?? 0)
   }
+}
+
+/** What stands in a bot's folder that is not the bot's own. */
+interface Placed {
+  /** Null while it is being put there. */
+  readonly releaseId: string | null
+  readonly files: readonly string[]
+  readonly mounted: readonly string[]
+}
+
+function parentsOf(file: string): string[] {
+  const names = file.split('/').slice(0, -1)
+  return names.map((_, index) => names.slice(0, index + 1).join('/'))
+}
+
+/** A command that did not do all of what it was told; what follows shows whether that matters. */
+function passOver(error: unknown): void {
+  if (!(error instanceof RunError) || error.reason !== 'exit') throw error
+}
+
+/** Complete, or not there: half of it could not be read by the next start. */
+async function writeJson(file: string, placed: Placed): Promise<void> {
+  await writeFile(`${file}.tmp`, JSON.stringify(placed))
+  await rename(`${file}.tmp`, file)
 }
 
 async function readJson<T>(file: string): Promise<T | undefined> {

@@ -36,15 +36,21 @@ export interface Sandbox {
 
 const inside = '/bot'
 const tools = '/opt/botberth'
+// Both are memory. Builds unpack packages there.
+const botTmpBytes = 64 * 1024 * 1024
+const taskTmpBytes = 1024 * 1024 * 1024
 
 /** Bubblewrap: its monitor keeps the exit code, its pid namespace ends whole trees, its mount view hides the host. */
-export class Bubblewrap implements Sandbox {
+class Bubblewrap implements Sandbox {
   readonly walls = 'bubblewrap: own file system view, processes and users; no limits and no own network yet'
   readonly #base: string[]
   readonly #program: string
+  readonly #isStrict: boolean
 
-  constructor(program: string, { node, npm }: Toolchain) {
+  /** Not strict: for an old bubblewrap, or a kernel that refuses, without bounds on memory files and user namespaces. */
+  constructor(program: string, { node, npm }: Toolchain, { isStrict }: { isStrict: boolean }) {
     this.#program = program
+    this.#isStrict = isStrict
     this.#base = [
       ...systemView(),
       '--ro-bind',
@@ -63,9 +69,8 @@ export class Bubblewrap implements Sandbox {
       '/proc',
       '--dev',
       '/dev',
-      '--tmpfs',
-      '/tmp',
       '--unshare-user',
+      ...(isStrict ? ['--disable-userns'] : []),
       '--unshare-pid',
       '--unshare-ipc',
       '--unshare-uts',
@@ -87,11 +92,21 @@ export class Bubblewrap implements Sandbox {
   }
 
   instance(view: View, argv: readonly string[], env: Record<string, string>): Launch {
-    return this.#launch(view, ['--json-status-fd', '3', '--args', '4', '--', ...argv], env)
+    const rest = ['--json-status-fd', '3', '--args', '4', '--', ...argv]
+    return this.#launch(view, [...this.#memory(botTmpBytes), ...rest], env)
   }
 
   task(view: View, argv: readonly string[], env: Record<string, string>): Launch {
-    return this.#launch(view, ['--die-with-parent', '--args', '4', '--', ...argv], env)
+    const rest = ['--die-with-parent', '--args', '4', '--', ...argv]
+    return this.#launch(view, [...this.#memory(taskTmpBytes), ...rest], env)
+  }
+
+  /** What can be written beside the project. Everything else that bubblewrap made of memory is closed after that. */
+  #memory(bytes: number): string[] {
+    const size = this.#isStrict ? ['--size', String(bytes)] : []
+    const memory = [...size, '--tmpfs', '/tmp', ...size, '--tmpfs', '/dev/shm']
+    // /proc too: where we are root, so is the bot to the kernel, and its settings ask for no capability.
+    return [...memory, ...['/proc', '/dev', '/'].flatMap((path) => ['--remount-ro', path])]
   }
 
   #launch({ project, mounts, name }: View, rest: string[], env: Record<string, string>): Launch {
@@ -112,14 +127,18 @@ export class Bubblewrap implements Sandbox {
  * LD_PRELOAD would act outside of the walls, and not by its arguments, which the process list shows.
  */
 function environmentFd(env: Record<string, string>): number {
+  const args = ['--clearenv', ...Object.entries(env).flatMap(([key, value]) => ['--setenv', key, value])]
   const folder = mkdtempSync(join(tmpdir(), 'botberth-'))
+  const file = join(folder, 'args')
+  const writer = openSync(file, 'wx', 0o600)
   try {
-    const file = join(folder, 'args')
-    const args = ['--clearenv', ...Object.entries(env).flatMap(([key, value]) => ['--setenv', key, value])]
-    writeFileSync(file, args.map((arg) => `${arg}\0`).join(''), { mode: 0o600 })
-    return openSync(file, 'r')
+    const reader = openSync(file, 'r')
+    rmSync(folder, { recursive: true }) // before anything is in it: nothing is left if we are killed here
+    writeFileSync(writer, args.map((arg) => `${arg}\0`).join(''))
+    return reader
   } finally {
-    rmSync(folder, { recursive: true })
+    closeSync(writer)
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -152,27 +171,41 @@ export class Shim implements Sandbox {
   }
 }
 
-// A signal to the group reaches the shell too: it waits on. A handler, not "ignore", which the bot would inherit.
+// A signal to the group reaches the shell too: it waits on. A handler, not "ignore", which the bot would inherit; and
+// not before the bot is there, which would have the handler too until it has shed it, and lose a signal meanwhile.
 const keepExitCode = `
-trap : TERM INT HUP
 "$@" 3>&- &
 child=$!
+trap : TERM INT HUP
 printf '{ "child-pid": %s }\\n' "$child" >&3
 while :; do
   wait "$child"
   code=$?
   kill -0 "$child" 2>/dev/null || break
 done
-printf '{ "exit-code": %s }\\n' "$code" >&3`
+printf '{ "exit-code": %s }\\n' "$code" >&3
+exit "$code"`
 
-/** Whether bubblewrap is there and works here, which it does not in many containers; else the reason. */
-export function tryBubblewrap(program: string, toolchain: Toolchain): string | undefined {
+interface Found {
+  readonly sandbox?: Bubblewrap
+  /** Why there is none, or only a weaker one. */
+  readonly problem?: string
+}
+
+/** The strongest that works here; in many containers none does. */
+export function findBubblewrap(program: string | undefined, toolchain: Toolchain): Found {
+  if (program === undefined) return { problem: 'it is not installed' }
+  const strict = new Bubblewrap(program, toolchain, { isStrict: true })
+  const problem = tryBubblewrap(strict)
+  if (problem === undefined) return { sandbox: strict }
+  const weaker = new Bubblewrap(program, toolchain, { isStrict: false })
+  return tryBubblewrap(weaker) === undefined ? { sandbox: weaker, problem } : { problem }
+}
+
+/** What is wrong with it on this machine, if anything. */
+function tryBubblewrap(sandbox: Bubblewrap): string | undefined {
   const project = mkdtempSync(join(tmpdir(), 'botberth-'))
-  const { argv, argsFd } = new Bubblewrap(program, toolchain).task(
-    { project, mounts: [], name: 'probe' },
-    [`${tools}/bin/node`, '--version'],
-    {},
-  )
+  const { argv, argsFd } = sandbox.task({ project, mounts: [], name: 'probe' }, [`${tools}/bin/node`, '--version'], {})
   try {
     const [command = '', ...args] = argv
     const { status, stderr, error } = spawnSync(command, args, {

@@ -1,10 +1,11 @@
 import { closeSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { findByEnvironment, signalProcess } from '../../lib/proc.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { findByArgument, findByEnvironment, signalProcess } from '../../lib/proc.ts'
 import { run } from '../../lib/run.ts'
 import type { DependencyCache, Task, Workspace } from '../runtime.ts'
-import type { Folders } from './folders.ts'
+import { type Folders, removeTree } from './folders.ts'
 import type { Sandbox, View } from './sandbox.ts'
 
 /** What is known of a release beside its files. */
@@ -17,6 +18,13 @@ export interface Release {
 /** Folders that belong to the release alone: what a bot leaves in them goes with the next one. */
 export const ownedFolders = ['node_modules', '.botberth']
 
+interface Surroundings {
+  readonly folders: Folders
+  readonly sandbox: Sandbox
+  /** Those in the making. */
+  readonly open: Set<ProcessWorkspace>
+}
+
 export class ProcessWorkspace implements Workspace {
   readonly folder: string
   readonly #folders: Folders
@@ -24,10 +32,14 @@ export class ProcessWorkspace implements Workspace {
   readonly #botId: string
   readonly #releaseId: string
   readonly #mounts: { from: string; folder: string }[] = []
+  readonly #open: Set<ProcessWorkspace>
+  /** Caches that it has, or is about to take: none of them may go. */
+  readonly caches = new Set<string>()
 
-  constructor({ folders, sandbox }: { folders: Folders; sandbox: Sandbox }, botId: string, releaseId: string) {
+  constructor({ folders, sandbox, open }: Surroundings, botId: string, releaseId: string) {
     this.#folders = folders
     this.#sandbox = sandbox
+    this.#open = open
     this.#botId = botId
     this.#releaseId = releaseId
     this.folder = `${folders.release(botId, releaseId)}.new`
@@ -35,8 +47,9 @@ export class ProcessWorkspace implements Workspace {
 
   /** Also after a killed attempt: nothing of it may run or lie about. */
   async clear(): Promise<void> {
-    for (const pid of findByEnvironment(`BOTBERTH_NAME=${this.#releaseId}`)) signalProcess(pid, 'SIGKILL')
-    await rm(this.folder, { recursive: true, force: true })
+    this.#open.add(this)
+    await this.#endRest()
+    await removeTree(this.folder)
     await mkdir(this.folder, { recursive: true })
     await mkdir(this.#folders.cache(this.#botId), { recursive: true })
   }
@@ -57,7 +70,8 @@ export class ProcessWorkspace implements Workspace {
       npm_config_cache: join(isWalled ? '/cache' : cache, 'npm'),
       XDG_CACHE_HOME: isWalled ? '/cache' : cache,
     }
-    const words = argv.map((word) => word.replaceAll('{project}', project))
+    const words = argv.map((word) => word.replaceAll('{project}', () => project))
+    await this.#checkMounts()
     const launch = this.#sandbox.task(view, words, { ...caches, ...botEnvironment(releaseEnv, project), ...env })
     try {
       await run(launch.argv, {
@@ -70,13 +84,28 @@ export class ProcessWorkspace implements Workspace {
       })
     } finally {
       if (launch.argsFd !== undefined) closeSync(launch.argsFd)
-      if (!isWalled)
-        for (const pid of findByEnvironment(`BOTBERTH_NAME=${this.#releaseId}`)) signalProcess(pid, 'SIGKILL')
+      if (!isWalled) await this.#endRest()
     }
+  }
+
+  /** Behind walls all of it ends with the first, which has the name in its command line. */
+  async #endRest(): Promise<void> {
+    const find = () => [...findByArgument(this.#releaseId), ...findByEnvironment(`BOTBERTH_NAME=${this.#releaseId}`)]
+    for (let pids = find(); pids.length > 0; pids = find()) {
+      for (const pid of pids) signalProcess(pid, 'SIGKILL')
+      await sleep(5)
+    }
+  }
+
+  /** A build may have put a link in the way, and what mounts follows it to wherever it leads. */
+  async #checkMounts(): Promise<void> {
+    for (const { folder } of this.#mounts)
+      if (!(await isFolderBelow(this.folder, dirname(folder)))) throw new Error(`${folder} was moved by the build`)
   }
 
   async useCache(cache: DependencyCache, { isWritable }: { isWritable: boolean }): Promise<boolean> {
     const from = this.#folders.dependencies(this.#botId, cache)
+    this.caches.add(from) // before anybody can find that nothing uses it
     if (!(await isThere(from))) return false
     await utimes(from, new Date(), new Date()) // used just now: the last to be pruned
     await this.#place(from, cache.folder, isWritable)
@@ -87,9 +116,11 @@ export class ProcessWorkspace implements Workspace {
   async fillCache(cache: DependencyCache, { isWritable }: { isWritable: boolean }): Promise<void> {
     const to = this.#folders.dependencies(this.#botId, cache)
     const installed = join(this.folder, cache.folder)
-    if (!(await isThere(installed))) return // nothing to install after all
+    // Nothing to install after all; or a link, and what it leads to is not ours to give away.
+    if (!(await isFolderBelow(this.folder, cache.folder))) return
+    this.caches.add(to)
     await mkdir(dirname(to), { recursive: true })
-    if (await isThere(to)) await rm(installed, { recursive: true })
+    if (await isThere(to)) await removeTree(installed)
     else await rename(installed, to)
     await this.#place(to, cache.folder, isWritable)
   }
@@ -97,8 +128,8 @@ export class ProcessWorkspace implements Workspace {
   /** Read-only in its place where that is enough; a copy of its own for builds that write into it. */
   async #place(from: string, folder: string, isWritable: boolean): Promise<void> {
     const at = join(this.folder, folder)
-    await rm(at, { recursive: true, force: true })
-    await mkdir(dirname(at), { recursive: true })
+    await makeFolder(this.folder, dirname(folder))
+    await removeTree(at)
     if (isWritable) await copyTree(from, at)
     else {
       await mkdir(at)
@@ -113,12 +144,14 @@ export class ProcessWorkspace implements Workspace {
     const files = await listFiles(this.folder, '', mounted)
     const note: Release = { files, mounts: this.#mounts }
     await writeFile(`${release}.json`, JSON.stringify(note))
-    await rm(release, { recursive: true, force: true })
+    await removeTree(release)
     await rename(this.folder, release)
+    this.#open.delete(this)
   }
 
   async discard(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true })
+    await removeTree(this.folder)
+    this.#open.delete(this)
   }
 }
 
@@ -129,7 +162,7 @@ export async function readRelease(folders: Folders, botId: string, releaseId: st
 /** What every bot and build is given, and what its recipe adds. */
 export function botEnvironment(release: Readonly<Record<string, string>>, project: string): Record<string, string> {
   const { PATH_PREPEND: first, ...rest } = Object.fromEntries(
-    Object.entries(release).map(([key, value]) => [key, value.replaceAll('{project}', project)]),
+    Object.entries(release).map(([key, value]) => [key, value.replaceAll('{project}', () => project)]),
   )
   // The host's own certificates too: behind a company's proxy nothing else can be reached.
   const base = { LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production', NODE_USE_SYSTEM_CA: '1', ...rest }
@@ -144,8 +177,29 @@ async function copyTree(from: string, to: string): Promise<void> {
 
 /** Without walls nothing can be mounted: a link has to do. */
 async function linkFolder(from: string, at: string): Promise<void> {
-  await rm(at, { recursive: true, force: true })
+  await rm(at, { recursive: true })
   await run(['ln', '-s', '-T', '--', from, at], { env: systemEnv, timeoutMs: 10_000 })
+}
+
+/** Whether it is a folder and every part of its path is one: no links. */
+export async function isFolderBelow(root: string, path: string): Promise<boolean> {
+  const names = path.split('/')
+  for (const [index] of names.entries()) {
+    const stats = await lstat(join(root, ...names.slice(0, index + 1))).catch(() => undefined)
+    if (!stats?.isDirectory()) return false
+  }
+  return true
+}
+
+/** Whatever else is in its way goes. */
+async function makeFolder(root: string, path: string): Promise<void> {
+  const names = path.split('/')
+  for (const [index] of names.entries()) {
+    const at = join(root, ...names.slice(0, index + 1))
+    const stats = await lstat(at).catch(() => undefined)
+    if (stats && !stats.isDirectory()) await rm(at)
+    if (!stats?.isDirectory()) await mkdir(at)
+  }
 }
 
 async function isThere(path: string): Promise<boolean> {

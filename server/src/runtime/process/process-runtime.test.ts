@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { until } from '../../../test/until.ts'
+import { newId } from '../../lib/ids.ts'
+import { readProc } from '../../lib/proc.ts'
+import { testRuntime } from '../conformance.ts'
+import type { Instance } from '../runtime.ts'
+import { ProcessRuntime } from './process-runtime.ts'
+import { findBubblewrap } from './sandbox.ts'
+import { findToolchain } from './toolchain.ts'
+
+const log = pino({ level: 'silent' })
+const toolchain = findToolchain()
+const { sandbox: walls, problem } = findBubblewrap(toolchain.find('bwrap'), toolchain)
+const noWalls = walls ? undefined : `BUBBLEWRAP CANNOT BE USED, NOTHING OF IT IS TESTED: ${problem}`
+const limits = { memoryMb: 256, cpus: 1, diskMb: 256 }
+
+testRuntime('processes behind walls', (dataDir) => new ProcessRuntime({ dataDir, log }), noWalls)
+testRuntime('processes without walls', (dataDir) => new ProcessRuntime({ dataDir, log, sandbox: 'shim' }))
+
+for (const sandbox of ['bubblewrap', 'shim'] as const) {
+  const skip = (sandbox === 'bubblewrap' && noWalls) || false
+
+  test(`${sandbox}: a bot whose monitor is killed is lost, and nothing of it goes on`, { skip }, async () => {
+    const { open, startBot } = makeHost(sandbox)
+    for (const isAdopted of [false, true]) {
+      let runtime = open()
+      const seen: Instance[] = []
+      const { id, text } = await startBot(
+        runtime,
+        '(setsid sh -c "while :; do echo beat; sleep 0.02; done" &); sleep 300',
+      )
+      await until('a beat', async () => (await text()).includes('beat'))
+      if (isAdopted) {
+        runtime.close()
+        runtime = open()
+      }
+      runtime.watch((instance) => seen.push(instance))
+      process.kill(monitorOf(id), 'SIGKILL')
+      if (isAdopted) await runtime.stop(id, 0)
+      await until('the exit', () => Promise.resolve(seen.some((instance) => instance.id === id)))
+      const exit = seen.find((instance) => instance.id === id)?.exit
+      assert.deepEqual([exit?.code, exit?.signal], [null, null])
+      const { length } = await text()
+      await sleep(100)
+      assert.equal((await text()).length, length)
+      runtime.close()
+    }
+  })
+
+  test(`${sandbox}: a bot that we were killed right after starting is found again`, { skip }, async () => {
+    const { open, startBot, dataDir } = makeHost(sandbox)
+    const first = open()
+    const { id, text } = await startBot(first, 'echo up; exec sleep 300')
+    await until('it', async () => (await text()).includes('up'))
+    first.close()
+    const note = join(dataDir, 'output', `${id}.json`)
+    const { monitor: _, ...rest } = JSON.parse(readFileSync(note, 'utf8')) as Record<string, unknown>
+    writeFileSync(note, JSON.stringify(rest))
+    const second = open()
+    assert.equal((await second.list()).find((instance) => instance.id === id)?.exit, undefined)
+    await second.stop(id, 5_000)
+    assert.equal((await second.list()).find((instance) => instance.id === id)?.exit?.code, 143)
+    second.close()
+  })
+
+  test(`${sandbox}: a note that cannot be read ends its bot, and nothing else`, { skip }, async () => {
+    const { open, startBot, dataDir } = makeHost(sandbox)
+    const first = open()
+    const broken = await startBot(first, 'echo up; exec sleep 300')
+    const fine = await startBot(first, 'echo up; exec sleep 300')
+    for (const { text } of [broken, fine]) await until('both', async () => (await text()).includes('up'))
+    first.close()
+    writeFileSync(join(dataDir, 'output', `${broken.id}.json`), '')
+    const second = open()
+    assert.deepEqual(
+      (await second.list()).map(({ id, exit }) => [id, exit]),
+      [[fine.id, undefined]],
+    )
+    await until('its end', () => Promise.resolve(findNamed(broken.id).length === 0))
+    await second.stop(fine.id, 0)
+    second.close()
+  })
+}
+
+test('caches that nothing uses go after two weeks or when there are many; one that a release has stays', async () => {
+  const { open, dataDir } = makeHost('shim')
+  const runtime = open()
+  const make = async (key: string, days: number) => {
+    const botId = newId('bot', new Date())
+    const releaseId = newId('dep', new Date())
+    const workspace = await runtime.prepare({ id: botId, limits }, releaseId)
+    mkdirSync(join(workspace.folder, 'node_modules'))
+    await workspace.fillCache({ key, folder: 'node_modules', isShared: true }, { isWritable: false })
+    await workspace.keep()
+    age(key, days)
+    return botId
+  }
+  const age = (key: string, days: number) => {
+    const then = new Date(Date.now() - days * 86_400_000)
+    utimesSync(join(dataDir, 'dependencies', key), then, then)
+  }
+  await make('used', 30)
+  const gone = await make('old', 15)
+  for (let count = 0; count < 60; count++) {
+    mkdirSync(join(dataDir, 'dependencies', `k${count}`))
+    age(`k${count}`, count / 10)
+  }
+  await runtime.removeReleases(gone, [])
+  const left = readdirSync(join(dataDir, 'dependencies'))
+  assert.equal(left.length, 50)
+  assert(left.includes('used') && left.includes('k0') && !left.includes('old') && !left.includes('k59'))
+  runtime.close()
+})
+
+function makeHost(sandbox: 'bubblewrap' | 'shim') {
+  const dataDir = mkdtempSync(join(tmpdir(), 'botberth-process-'))
+  after(async () => {
+    const runtime = new ProcessRuntime({ dataDir, log, sandbox })
+    for (const { botId } of await runtime.list()) await runtime.remove(botId)
+    runtime.close()
+    rmSync(dataDir, { recursive: true })
+  })
+  const startBot = async (runtime: ProcessRuntime, script: string) => {
+    const [id, botId, releaseId] = [newId('ins', new Date()), newId('bot', new Date()), newId('dep', new Date())]
+    await (await runtime.prepare({ id: botId, limits }, releaseId)).keep()
+    await runtime.start({ id, botId, releaseId, argv: ['sh', '-c', script], releaseEnv: {}, env: {}, limits })
+    return { id, text: async () => (await runtime.readOutput(id, 'stdout', 0)).toString() }
+  }
+  return { dataDir, startBot, open: () => new ProcessRuntime({ dataDir, log, sandbox }) }
+}
+
+/** The one whose parent does not carry the name. */
+function monitorOf(name: string): number {
+  const named = findNamed(name)
+  const parentOf = (pid: number) => Number(/^PPid:\s+(\d+)/m.exec(readProc(pid, 'status') ?? '')?.[1])
+  const pid = named.find((candidate) => !named.includes(parentOf(candidate)))
+  assert(pid !== undefined)
+  return pid
+}
+
+function findNamed(name: string): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && readProc(pid, 'cmdline')?.split('\0').includes(name))
+}

@@ -95,11 +95,11 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
     }
     const assertQuiet = async (id: string) => {
       const { length } = await read(id)
-      await sleep(120)
+      await sleep(80)
       assert.equal((await read(id)).length, length, 'something of it still writes')
     }
 
-    describe('a build', () => {
+    describe('a build', { concurrency: 4 }, () => {
       const exec = async (argv: readonly string[], task: Partial<Task> = {}) => {
         const workspace = await runtime.prepare({ id: newId('bot', new Date()), limits }, newId('dep', new Date()))
         put(workspace.folder, { 'stray.sh': 'while :; do echo x >>beats; sleep 0.02; done' })
@@ -121,7 +121,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
         assert(!existsSync(workspace.folder))
         return { lines, error, atEnd }
       }
-      const strays = `(sh stray.sh &) ; setsid sh stray.sh & nohup sh stray.sh & sleep 0.2; echo ready; `
+      const strays = `(sh stray.sh &) ; setsid sh stray.sh & nohup sh stray.sh & sleep 0.1; echo ready; `
 
       test('gives the lines of both streams as they come', async () => {
         const { lines, error } = await exec(['sh', '-c', 'echo out; echo "$A" >&2; printf end'], { env: { A: 'é  b' } })
@@ -136,7 +136,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
       })
 
       test('that takes too long is ended with all of its processes', async () => {
-        const { error, atEnd } = await exec(['sh', '-c', `${strays} sleep 300`], { timeoutMs: 600 })
+        const { error, atEnd } = await exec(['sh', '-c', `${strays} sleep 300`], { timeoutMs: 500 })
         assert(error instanceof RunError && error.reason === 'timeout', String(error))
         assert(atEnd > 0)
       })
@@ -156,7 +156,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
       })
     })
 
-    describe('a bot', () => {
+    describe('a bot', { concurrency: 4 }, () => {
       test('writes two streams that can be read from any offset, while it runs and after it', async () => {
         const { id } = await startScript('echo one; echo zwölf >&2; echo two; exec sleep 300')
         assert.equal(await readUntil(id, 'two'), 'one\ntwo\n')
@@ -186,7 +186,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
       })
 
       test('that is stopped right after its start has its time too, and leaves nothing', async () => {
-        for (let round = 0; round < 5; round++) {
+        for (let round = 0; round < 3; round++) {
           const { id } = await startScript(`trap 'exit 0' TERM; while :; do echo beat; sleep 0.02; done`)
           const startedAt = Date.now()
           await runtime.stop(id, waitMs)
@@ -301,7 +301,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
       await readUntil(stubborn.id, 'up')
       const known = await runtime.list()
       await runtime.close()
-      await sleep(600)
+      await sleep(500)
       runtime = makeRuntime(dataDir)
       const seen: string[] = []
       const unwatch = runtime.watch(({ id, exit }) => seen.push(`${id} ${exit?.code}`))
@@ -352,7 +352,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
       assert(offset > 20_000_000)
     })
 
-    describe('a release', () => {
+    describe('a release', { concurrency: 4 }, () => {
       const show = 'for f in $(find . -type f | sort); do echo "$f $(cat "$f")"; done'
 
       test('takes the place of the one before it, and leaves what the bot wrote', async () => {
@@ -474,7 +474,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
       })
     })
 
-    describe('the environment', () => {
+    describe('the environment', { concurrency: 4 }, () => {
       const show = `node -e 'process.stdout.write(JSON.stringify(process.env))'`
 
       test('reaches the bot byte for byte', async () => {

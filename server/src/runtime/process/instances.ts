@@ -141,7 +141,7 @@ export class Instances {
       const startTime = readTimes(pid)?.startTime
       if (startTime !== undefined) known.note = { ...note, monitor: { pid, startTime } }
     } catch (error) {
-      appendFileSync(this.outputFile(id, 'stderr'), `The bot could not be started: ${(error as Error).message}\n`)
+      tryAppend(this.outputFile(id, 'stderr'), `The bot could not be started: ${(error as Error).message}\n`)
       this.#conclude(id, 127)
       return
     }
@@ -273,18 +273,11 @@ export class Instances {
       }, leftIntervalMs)
       return
     }
-    if (status.exitCode === undefined) this.#keepCode(id, code)
+    // If that fails, whoever looks next finds no monitor either, and comes to the same end.
+    if (status.exitCode === undefined) tryAppend(this.#statusFile(id), `{ "exit-code": ${code} }\n`)
     known.exit = { code: code < 0 ? null : code, signal: signals.get(code) ?? null, oomKilled: false, at: status.at }
     known.ended.resolve()
     for (const listener of this.#listeners) listener(toInstance(known))
-  }
-
-  #keepCode(id: string, code: number): void {
-    try {
-      appendFileSync(this.#statusFile(id), `{ "exit-code": ${code} }\n`)
-    } catch {
-      // A full disk, say. Whoever looks next finds no monitor either, and comes to the same end.
-    }
   }
 
   #write(note: Note): void {
@@ -304,6 +297,15 @@ export class Instances {
 }
 
 const nameEntry = (id: string) => `BOTBERTH_NAME=${id}`
+
+/** A full disk, say, must not keep us from going on. */
+function tryAppend(file: string, text: string): void {
+  try {
+    appendFileSync(file, text, { mode: 0o600 })
+  } catch {
+    // It is known to us all the same.
+  }
+}
 
 function readNote(file: string): Note | undefined {
   try {

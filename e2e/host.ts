@@ -7,7 +7,7 @@ import { isReady, makeScratch, postmasterPid, type Running, startServer, waitFor
 
 type Json = Record<string, unknown>
 
-const key = `svc_live_${'Host'.repeat(10)}`
+const ownersKey = `svc_live_${'Host'.repeat(10)}`
 
 /** Prints a line, beats for as long as it lives, and counts on whatever it is told to count. */
 export const beating = (release: string, more = '') => `
@@ -22,9 +22,10 @@ export class Host {
   readonly dataDir = join(makeScratch('host'), 'data')
   readonly #env: Record<string, string>
   #running: Running | undefined
+  #key = ownersKey
 
   constructor(env: Record<string, string> = {}) {
-    this.#env = { BOOTSTRAP_API_KEY: key, PUBLIC_RATE_LIMIT: '0', ...env }
+    this.#env = { BOOTSTRAP_API_KEY: ownersKey, PUBLIC_RATE_LIMIT: '0', ...env }
   }
 
   get running(): Running {
@@ -46,24 +47,67 @@ export class Host {
 
   /** Bots outlive their server, so a test has to end them. */
   async close(): Promise<void> {
-    const { body } = await this.ask('GET /bots')
-    for (const { id } of body['data'] as { id: string }[]) await this.ask(`DELETE /bots/${id}`)
+    await this.removeBots()
     this.running.child.kill('SIGTERM')
     await this.running.exited
+  }
+
+  async removeBots(): Promise<void> {
+    const { body } = await this.ask('GET /bots')
+    for (const { id } of body['data'] as { id: string }[]) await this.ask(`DELETE /bots/${id}`)
+  }
+
+  /** Somebody who signs in through the sandbox, as a script does; returns a key of theirs. */
+  async signUp(name: string): Promise<string> {
+    const jar = new Map<string, string>()
+    const cookies = () => [...jar].map(([key, value]) => `${key}=${value}`).join('; ')
+    let url: string | undefined =
+      `${this.running.url}/api/v1/auth/chat/login?prompt=none&login_hint=${encodeURIComponent(name)}`
+    for (let hops = 0; url !== undefined && hops < 10; hops++) {
+      const answer: Response = await fetch(url, { redirect: 'manual', headers: { cookie: cookies() } })
+      for (const line of answer.headers.getSetCookie()) {
+        const [key = '', value = ''] = line.split(';', 1)[0]?.split('=') ?? []
+        jar.set(key, value)
+      }
+      const next: string | null = answer.headers.get('location')
+      url = next === null ? undefined : new URL(next, url).href
+    }
+    const post = async (path: string, headers: Record<string, string>, body: string) => {
+      const answer = await fetch(`${this.running.url}/api/v1${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+      })
+      return (await answer.json()) as Json
+    }
+    const { accessToken } = await post('/auth/token', { cookie: cookies() }, '')
+    const made = await post('/auth/api-keys', { authorization: `Bearer ${String(accessToken)}` }, '{"name":"x"}')
+    return String(made['key'])
+  }
+
+  /** Everything that is asked meanwhile comes from the holder of this key. */
+  async as<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#key
+    this.#key = key
+    try {
+      return await work()
+    } finally {
+      this.#key = before
+    }
   }
 
   async ask(request: string, body?: unknown): Promise<{ status: number; body: Json }> {
     const [method = '', path = ''] = request.split(' ')
     const answer = await fetch(`${this.running.url}/api/v1${path}`, {
       method,
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      headers: { 'x-api-key': this.#key, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     return { status: answer.status, body: (await answer.json()) as Json }
   }
 
-  async makeBot(fields: object): Promise<string> {
-    const { status, body } = await this.ask('POST /bots', { name: 'x', type: 'custom', ...fields })
+  async makeBot(fields: object, as = this.#key): Promise<string> {
+    const { status, body } = await this.as(as, () => this.ask('POST /bots', { name: 'x', type: 'custom', ...fields }))
     assert.equal(status, 201, JSON.stringify(body))
     return String(body['id'])
   }

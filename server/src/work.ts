@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import type { App } from './context.ts'
 import { DatabaseAway } from './db/pool.ts'
@@ -8,6 +9,7 @@ import { DeploymentWorker } from './deployments/worker.ts'
 import { Wakes } from './jobs/wake.ts'
 import { AddressGuard } from './lib/address-guard.ts'
 import { newId } from './lib/ids.ts'
+import { Slots } from './lib/slots.ts'
 import { ProcessRuntime } from './runtime/process/process-runtime.ts'
 import { Expiry } from './servers/expiry.ts'
 import { Output } from './servers/output.ts'
@@ -15,6 +17,8 @@ import { Resources } from './servers/resources.ts'
 import { Supervisor } from './servers/supervisor.ts'
 
 const removalRetryMs = 1_000
+// One slow build must not hold up all others.
+const buildsMin = 2
 
 /** Everything that goes on behind the API: deployments, servers, their output, expiry and removal. */
 export class Work {
@@ -48,7 +52,8 @@ export class Work {
     this.resources = new Resources(app, this.runtime)
     this.logs = new DeploymentLogs(below('deployments'), clock)
     const guard = new AddressGuard(config.allowedPrivateNets)
-    this.#worker = new DeploymentWorker({ ...this, app, guard }, this.nodeId)
+    const builds = new Slots(Math.max(buildsMin, cpus().length))
+    this.#worker = new DeploymentWorker({ ...this, app, guard, builds }, this.nodeId)
     this.#expiry = new Expiry(app)
   }
 

@@ -20,11 +20,9 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
   const { db } = app.pool
   const work = await findUnfinished(db, id)
   if (!work) return
-  const now = app.clock.now()
   try {
     if (work.is_cancel_wanted) throw new Canceled()
-    if (!work.started_at) await changeDeployment(db, id, { started_at: now })
-    await advance(deployer, { ...work, started_at: work.started_at ?? now }, signal)
+    await advance(deployer, work, signal)
   } catch (error) {
     const isCanceled = error instanceof Canceled || signal.reason instanceof Canceled
     if ((signal.aborted && !isCanceled) || error instanceof DatabaseAway) throw error
@@ -35,14 +33,28 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
 }
 
 async function advance(deployer: Deployer, work: Work, signal: AbortSignal): Promise<void> {
-  if (work.rollback_of === null && work.release === null) await build(deployer, work, signal)
-  const built = work.rollback_of === null ? await findUnfinished(deployer.app.pool.db, work.id) : work
+  const isBuilt = work.rollback_of !== null || work.release !== null
+  // Only what is heavy takes one of the machine's places: a start is mostly waiting.
+  if (!isBuilt) await deployer.builds.run(() => build(deployer, work, signal))
+  const built = await begin(deployer, work.id)
   if (built) await step(deployer, built, 'starting', (context) => swap(deployer, { ...built, ...context }))
 }
 
+/** As it stands now; its time counts from the first of these. */
+async function begin({ app }: Deployer, id: string): Promise<Work | undefined> {
+  const work = await findUnfinished(app.pool.db, id)
+  if (!work || work.started_at) return work
+  const started_at = app.clock.now()
+  await changeDeployment(app.pool.db, id, { started_at })
+  return { ...work, started_at }
+}
+
 /** A release beside the running one. Whatever a killed attempt left is thrown away. */
-async function build(deployer: Deployer, work: Work, signal: AbortSignal): Promise<void> {
+async function build(deployer: Deployer, { id }: Work, signal: AbortSignal): Promise<void> {
   const { app, runtime } = deployer
+  signal.throwIfAborted()
+  const work = await begin(deployer, id)
+  if (!work) return
   const limits = { memoryMb: work.memory_mb, cpus: work.cpus, diskMb: work.disk_mb }
   const workspace = await runtime.prepare({ id: work.bot_id, limits }, work.id)
   try {

@@ -1,5 +1,6 @@
 import type { App } from '../context.ts'
 import type { AddressGuard } from '../lib/address-guard.ts'
+import type { Slots } from '../lib/slots.ts'
 import { StepError } from '../lib/step-error.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Output } from '../servers/output.ts'
@@ -14,6 +15,8 @@ export interface Deployer {
   readonly output: Output
   readonly logs: DeploymentLogs
   readonly guard: AddressGuard
+  /** As many builds at once as the machine bears. */
+  readonly builds: Slots
   readonly sources: Sources
 }
 

@@ -1,4 +1,3 @@
-import { cpus } from 'node:os'
 import { DatabaseAway } from '../db/pool.ts'
 import type { Wakes } from '../jobs/wake.ts'
 import { runDeployment } from './deploy.ts'
@@ -6,8 +5,8 @@ import { Canceled, type Deployer } from './deployer.ts'
 import { listNext } from './queries.ts'
 
 const retryMs = 500
-// Builds are heavy: as many as there are cores, and two at least, so that one slow one does not hold up all.
-const atOnceMax = Math.max(2, cpus().length)
+// Those that wait for a place to be built in cost nothing but memory.
+const atOnceMax = 100
 
 /**
  * Runs the deployments of this node: one at a time for a bot, in order. The table is the queue. Nobody else works on

@@ -1,0 +1,86 @@
+// Many bots on one machine: the server idles, and what a request costs does not depend on how many there are.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Host } from './host.ts'
+import { count, postmasterPid, waitFor } from './server.ts'
+
+const few = 10
+const many = count({ short: 50, full: 200 })
+const cpuShareMax = 0.05
+const memoryMax = 300 * 1024 * 1024
+const requests = 300
+
+/** Of processor time that a process has used, with the children that it has waited for left out. */
+function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+function residentBytes(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+}
+
+test(`${many} bots run on one machine: the server idles, and requests cost no more than with ${few}`, async (t) => {
+  const host = new Host()
+  await host.start()
+  const pid = host.running.child.pid ?? 0
+  const deployAll = async (bots: string[]) => {
+    const ids: string[] = []
+    for (const bot of bots) ids.push(await host.askToDeploy(bot))
+    for (const id of ids) {
+      const { status, error } = await host.untilDeployed(id, 300_000)
+      assert.equal(status, 'succeeded', JSON.stringify(error))
+    }
+  }
+  const make = async (howMany: number, as?: string) => {
+    const bots: string[] = []
+    for (let index = 0; index < howMany; index++) bots.push(await host.makeBot({}, as))
+    return bots
+  }
+  const cost = async (path: string) => {
+    const before = cpuMs(pid)
+    for (let index = 0; index < requests; index++) assert.equal((await host.ask(`GET ${path}`)).status, 200)
+    return (cpuMs(pid) - before) / requests
+  }
+  const costs = async (bot: string) => {
+    await cost('/bots') // warms up
+    return { bots: await cost('/bots'), resources: await cost(`/servers/${bot}/resources`) }
+  }
+
+  const own = await make(few)
+  await deployAll(own)
+  const [first = ''] = own
+  const withFew = await costs(first)
+  // Somebody else's, so that the list stays the same.
+  const other = await host.signUp('somebody else')
+  const others = await make(many - few, other)
+  await host.as(other, () => deployAll(others))
+  const withMany = await costs(first)
+  t.diagnostic(`ms of CPU a request, with ${few} and with ${many}: ${JSON.stringify({ withFew, withMany })}`)
+  for (const name of ['bots', 'resources'] as const)
+    assert(withMany[name] <= withFew[name] * 1.5 + 0.1, `${name}: ${withFew[name]} ms, then ${withMany[name]} ms`)
+
+  await sleep(5_000)
+  const [startMs, startAt] = [cpuMs(pid), Date.now()]
+  await sleep(20_000)
+  const share = (cpuMs(pid) - startMs) / (Date.now() - startAt)
+  const memory = residentBytes(pid)
+  t.diagnostic(
+    `idle with ${many} bots: ${(share * 100).toFixed(1)} % of a core, ${Math.round(memory / 1e6)} MB; PostgreSQL ${Math.round(residentBytes(postmasterPid(host.dataDir)) / 1e6)} MB`,
+  )
+  assert(share < cpuShareMax, `${share} of a core`)
+  assert(memory < memoryMax, `${memory} bytes`)
+
+  await host.kill()
+  await host.start()
+  await waitFor('all of them to be found again', async () => {
+    const { body } = await host.ask('GET /operator/bots?limit=100')
+    return (body['data'] as { server: { state: string } }[]).every(({ server }) => server.state === 'running')
+  })
+  for (const bot of own) assert.equal((await host.stateOf(bot))['restarts'], 0)
+  await host.as(other, () => host.removeBots())
+  await host.close()
+})

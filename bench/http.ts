@@ -65,7 +65,7 @@ try {
     LOG_LEVEL: 'warn',
     BOOTSTRAP_API_KEY: key,
   }
-  const ours = { name: 'botberth', args: [join(root, 'server/src/main.ts')], env }
+  const ours = { name: 'botberth', args: ['--max-semi-space-size=8', join(root, 'server/src/main.ts')], env }
   await compare('/api/v1/version', [
     ours,
     { name: 'node:http', args: script(nodeHttp) },

@@ -64,7 +64,9 @@ after(async () => {
 
 /** Starts a server without waiting; its own process group, as a shell would make it. */
 export function launch({ dataDir, env = {}, command, cwd = root, uid, gid }: Options): Omit<Running, 'url'> {
-  const [file, ...args] = command ?? [process.execPath, join(root, 'server/src/main.ts')]
+  // As `npm start` does; more would be kept for nothing: a third of the server's memory.
+  const flags = ['--max-semi-space-size=8']
+  const [file, ...args] = command ?? [process.execPath, ...flags, join(root, 'server/src/main.ts')]
   const child = spawn(file, args, {
     cwd,
     env: { ...cleanEnv(), PORT: '0', ...(dataDir !== undefined && { DATA_DIR: dataDir }), ...env },

@@ -151,6 +151,23 @@ export const bots = {
     params,
     answers: { 200: Bot },
   }),
+  makeDeployKey: endpoint({
+    api: 'hosting',
+    method: 'POST',
+    path: '/bots/{id}/deploy-key',
+    access: 'caller',
+    tag,
+    summary: 'The key with which this bot’s repository is fetched over ssh; made when it is first asked for',
+    description:
+      'Add the public key to a private repository as a read-only deploy key. The private one never leaves the server. Host keys are pinned at the first fetch, and shown here from then on.',
+    params,
+    answers: {
+      200: Type.Object({
+        publicKey: Type.String({ description: 'ed25519, in the format of OpenSSH.' }),
+        hostKeys: Type.Array(Type.String(), { description: 'Lines of a known_hosts file.' }),
+      }),
+    },
+  }),
   listAllBots: endpoint({
     api: 'hosting',
     method: 'GET',

@@ -120,6 +120,18 @@ export const variables = {
     text: 'The most memory, CPU cores and disk that its owner may set.',
     parse: parseLimits,
   }),
+  RUNTIME: variable({
+    default: '`process`',
+    takes: '`process`; `docker` and `swarm` are not there yet',
+    text: 'What runs bots: `process` runs them as processes of this machine.',
+    parse: (value) => (value === 'process' ? value : undefined),
+  }),
+  ALLOW_UNISOLATED: variable({
+    default: '`false`',
+    takes: '`true` or `false`',
+    text: 'Off loopback, whether bots are deployed although nothing keeps them from each other and from this machine.',
+    parse: (value) => (value === 'true' ? true : value === 'false' ? false : undefined),
+  }),
   API_RATE_LIMIT: variable({
     default: '`0` on loopback, else `6000`',
     takes: 'a number; 0 for no limit',
@@ -176,6 +188,8 @@ export interface Config {
   readonly botsPerUser: number | undefined
   readonly botLimits: BotLimits
   readonly botLimitsMax: BotLimits
+  /** Off loopback: bots are deployed although nothing keeps them apart. */
+  readonly allowUnisolated: boolean
   /** Undefined: none for requests from this machine itself, 6000 for all others. */
   readonly apiRateLimit: number | undefined
   readonly metricsToken: string | undefined
@@ -227,6 +241,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     botsPerUser: values.BOTS_PER_USER,
     botLimits: values.BOT_LIMITS ?? { memoryMb: 512, cpus: 0.5, diskMb: 1024 },
     botLimitsMax: values.BOT_LIMITS_MAX ?? { memoryMb: 2048, cpus: 2, diskMb: 10_240 },
+    allowUnisolated: values.ALLOW_UNISOLATED ?? false,
     apiRateLimit: values.API_RATE_LIMIT,
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',

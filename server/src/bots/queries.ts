@@ -99,6 +99,21 @@ export function renewBot(db: Db, bot: { userId: string; id: string }, now: Date)
   return updateBot(db, bot, { expires_at: later, is_expired: false, updated_at: now })
 }
 
+/** Only over the one that the caller has seen: of two who make one at once, one wins. */
+export async function changeDeployKey(
+  db: Db,
+  id: string,
+  change: { from: Buffer | null; to: Buffer },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('bots')
+    .set({ deploy_key: change.to })
+    .where('id', '=', id)
+    .where(sql<boolean>`deploy_key is not distinct from ${change.from}`)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 export async function deleteBot(db: Db, userId: string, id: string): Promise<void> {
   const { numDeletedRows } = await db
     .deleteFrom('bots')

@@ -249,3 +249,19 @@ test('the operator sees everybody’s bots, page by page', async () => {
     assert.equal((await call(server, `GET /operator/bots?${query}`, { as: owner })).status, 400, query)
   }
 })
+
+test('a deploy key is made once, and only its public half is ever shown', async () => {
+  const server = await startTestServer()
+  const ann = await signIn(server, 'ann')
+  const { id } = (await create(server, ann, { name: 'x', type: 'git', gitUrl: 'git@host.example:a/b' })).body as {
+    id: string
+  }
+  const ask = () => call(server, `POST /bots/${id}/deploy-key`, { as: ann })
+  const [one, two] = await Promise.all([ask(), ask()])
+  assert.equal(one.status, 200)
+  assert.match(String(one.body['publicKey']), /^ssh-ed25519 \S+ botberth bot_/)
+  assert.deepEqual(one.body, two.body, 'of two at once one wins')
+  assert.deepEqual(one.body['hostKeys'], [])
+  const rows = await server.pool.query<{ deploy_key: Buffer }>('select deploy_key from bots')
+  assert(!rows[0]?.deploy_key.toString('latin1').includes('PRIVATE KEY'))
+})

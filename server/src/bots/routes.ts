@@ -13,6 +13,7 @@ import { newId } from '../lib/ids.ts'
 import { branchProblem, gitUrlProblem } from '../source/git-url.ts'
 import { findLanguage, languages } from '../source/languages.ts'
 import { readTemplates } from '../source/template.ts'
+import { ensureDeployKey } from './deploy-key.ts'
 import {
   type BotRow,
   countBots,
@@ -112,6 +113,11 @@ export function botRoutes(api: Api, app: App, hooks: BotHooks): void {
       return botJson(await getOwnedBot(db, caller.userId, params.id), now)
     }),
   )
+
+  api.handle('makeDeployKey', async ({ caller, params, db }) => {
+    const { publicKey, knownHosts } = await ensureDeployKey(app, await getOwnedBot(db, caller.userId, params.id))
+    return { publicKey, hostKeys: knownHosts.split('\n').filter(Boolean) }
+  })
 
   api.handle('listAllBots', ({ query, db }) =>
     readPage(query, async (range) => {

@@ -191,6 +191,7 @@ interface DeploymentsTable {
   commit_msg: string | null
   rollback_of: string | null
   previous_release_id: string | null
+  is_push: Generated<boolean>
   is_cancel_wanted: Generated<boolean>
   error: Json<{ code: string; message: string; lastLog: string }> | null
   steps: ColumnType<Step[], string | undefined, string>

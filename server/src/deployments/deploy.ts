@@ -1,3 +1,4 @@
+import { withSshFiles } from '../bots/deploy-key.ts'
 import { DatabaseAway } from '../db/pool.ts'
 import type { Step } from '../db/tables.ts'
 import { RunError } from '../lib/run.ts'
@@ -55,6 +56,12 @@ async function build(deployer: Deployer, { id }: Work, signal: AbortSignal): Pro
   signal.throwIfAborted()
   const work = await begin(deployer, id)
   if (!work) return
+  const { isLocal, allowUnisolated } = app.config
+  if (!isLocal && !allowUnisolated && runtime.walls === undefined)
+    throw new StepError(
+      'isolation_missing',
+      'This server cannot keep bots apart: bubblewrap is missing. Its operator can install it, or set ALLOW_UNISOLATED=true to host bots all the same.',
+    )
   const limits = { memoryMb: work.memory_mb, cpus: work.cpus, diskMb: work.disk_mb }
   const workspace = await runtime.prepare({ id: work.bot_id, limits }, work.id)
   try {
@@ -102,7 +109,7 @@ async function fetchSource(
     const url = work.git_url ?? ''
     say(`Fetching ${url}`)
     const branch = work.branch ?? work.git_branch
-    const fetched = await fetchCommit({
+    const request = {
       url,
       ...(branch !== null && { branch }),
       ...(work.commit_sha !== null && { commit: work.commit_sha }),
@@ -110,8 +117,12 @@ async function fetchSource(
       guard,
       timeoutMs: limitsMs.fetching,
       signal,
-      onLine: (line) => say(line),
-    })
+      onLine: (line: string) => say(line),
+    }
+    const bot = { id: work.bot_id, deploy_key: work.deploy_key }
+    const fetched = /^https?:/i.test(url)
+      ? await fetchCommit(request)
+      : await withSshFiles(app, bot, (files) => fetchCommit({ ...request, ...files }))
     say(`Commit ${fetched.commitSha.slice(0, 12)}: ${fetched.commitMsg.split('\n', 1)[0]}`)
     // Whoever takes this up again builds the same commit.
     await changeDeployment(app.pool.db, work.id, {

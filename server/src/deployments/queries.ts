@@ -19,12 +19,14 @@ interface Wanted {
   readonly nodeId: string
   readonly now: Date
   readonly rollbackOf?: string
+  /** By a push: those that wait and are of earlier pushes are not needed any more. */
+  readonly push?: { readonly branch: string; readonly commitSha: string; readonly commitMsg: string }
 }
 
 /** Takes its place behind those that wait. Holds the server's row, so that two cannot take the last place. */
 export async function insertDeployment(
   db: Db,
-  { botId, source, nodeId, now, rollbackOf }: Wanted,
+  { botId, source, nodeId, now, rollbackOf, push }: Wanted,
 ): Promise<DeploymentRow> {
   const server = await db
     .selectFrom('servers')
@@ -35,6 +37,7 @@ export async function insertDeployment(
     .executeTakeFirst()
   if (!server) throw new AppError('not_found')
   if (server.expires_at <= now) throw new AppError('bot_expired')
+  if (push) await supersedePushes(db, botId, now)
   const waiting = await db
     .selectFrom('deployments')
     .select(sql<number>`count(*)::int`.as('count'))
@@ -54,9 +57,10 @@ export async function insertDeployment(
       node_id: node,
       source,
       status: 'queued',
-      branch: null,
-      commit_sha: null,
-      commit_msg: null,
+      branch: push?.branch ?? null,
+      commit_sha: push?.commitSha ?? null,
+      commit_msg: push?.commitMsg ?? null,
+      is_push: push !== undefined,
       rollback_of: rollbackOf ?? null,
       previous_release_id: null,
       error: null,
@@ -70,6 +74,18 @@ export async function insertDeployment(
   await wake(db, 'deployment', botId)
   await wake(db, 'state', deployment.id)
   return deployment
+}
+
+async function supersedePushes(db: Db, botId: string, now: Date): Promise<void> {
+  const superseded = await db
+    .updateTable('deployments')
+    .set({ status: 'superseded', finished_at: now })
+    .where('bot_id', '=', botId)
+    .where('status', '=', 'queued')
+    .where('is_push', '=', true)
+    .returning('id')
+    .execute()
+  for (const { id } of superseded) await wake(db, 'state', id)
 }
 
 /** The next of each bot that has one. */
@@ -132,6 +148,7 @@ export async function findUnfinished(db: Db, id: string): Promise<Work | undefin
       'bots.git_url',
       'bots.git_branch',
       'bots.template_id',
+      'bots.deploy_key',
       'bots.start_command',
       'bots.build_command',
       'bots.memory_mb',
@@ -153,6 +170,7 @@ export type Work = DeploymentRow &
     | 'git_url'
     | 'git_branch'
     | 'template_id'
+    | 'deploy_key'
     | 'start_command'
     | 'build_command'
     | 'memory_mb'

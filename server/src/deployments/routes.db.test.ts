@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestServer, type TestServer } from '../../test/api.ts'
 import { call, data } from '../../test/call.ts'
-import { type Person, signIn } from '../../test/people.ts'
+import { makeOwner, type Person, signIn } from '../../test/people.ts'
+import { until } from '../../test/until.ts'
+import { tx } from '../db/tx.ts'
+import { insertDeployment } from './queries.ts'
 
 const day = 86_400_000
 
@@ -139,4 +142,38 @@ test('logs of a deployment that has not begun are empty', async () => {
       400,
       query,
     )
+})
+
+test('a push makes pushes before it that still wait needless, and nothing else', async () => {
+  const { server, botId } = await setUp()
+  const push = (commitSha: string) => ({ branch: 'main', commitSha, commitMsg: 'x' })
+  const add = (source: string, more: object) =>
+    tx(server.pool.db, (db) =>
+      insertDeployment(db, { botId, source, nodeId: 'elsewhere', now: server.clock.now(), ...more }),
+    )
+  await add('push', { push: push('a'.repeat(40)) })
+  await add('push', {}) // through the API, whatever it calls itself
+  await add('push', { push: push('b'.repeat(40)) })
+  const rows = await server.pool.query<{ status: string }>('select status from deployments order by id')
+  assert.deepEqual(
+    rows.map(({ status }) => status),
+    ['superseded', 'queued', 'queued'],
+  )
+})
+
+test('off loopback nothing is deployed without walls, unless the operator says so', async () => {
+  for (const [env, code] of [
+    [{ PUBLIC_URL: 'https://bots.example' }, 'isolation_missing'],
+    [{ PUBLIC_URL: 'https://bots.example', ALLOW_UNISOLATED: 'true' }, undefined],
+  ] as const) {
+    const server = await startTestServer({ env, isWorking: true, sandbox: 'shim' })
+    const owner = await makeOwner(server)
+    const { body: bot } = await call(server, 'POST /bots', { as: owner, body: { name: 'x', type: 'custom' } })
+    const { body } = await call(server, 'POST /deployments', { as: owner, body: { botId: bot['id'] } })
+    const ended = await until('its end', async () => {
+      const now = await call(server, `GET /deployments/${String(body['id'])}`, { as: owner })
+      return now.body['finishedAt'] !== null && now.body
+    })
+    assert.equal((ended['error'] as { code: string } | null)?.code, code)
+  }
 })

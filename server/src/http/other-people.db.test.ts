@@ -55,6 +55,7 @@ const cases: Partial<Record<EndpointName, Case | string>> = {
   readFile: { make: botOf },
   writeFile: { make: botOf },
   deleteFile: { make: botOf },
+  makeDeployKey: { make: botOf },
   rollBack: { make: botOf, body: { deploymentId: 'x' } },
   getDeployment: { make: deploymentOf },
   readDeploymentLogs: { make: deploymentOf },

@@ -57,6 +57,8 @@ create table deployments (
   -- Asked for, until it is fetched: then the one that was built.
   commit_sha text,
   commit_msg text,
+  -- Made by a push; what a newer one makes needless.
+  is_push boolean not null default false,
   -- The deployment whose release is started again, without a build.
   rollback_of text,
   -- What ran before it, to go back to.

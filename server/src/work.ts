@@ -71,6 +71,8 @@ export class Work {
 
   /** Bots go on running. */
   async close(): Promise<void> {
+    const running = (await this.runtime.list()).filter(({ exit }) => !exit).length
+    if (running > 0) this.#app.log.info({ bots: running }, 'bots go on running; the next start finds them again')
     this.#expiry.close()
     this.resources.close()
     await this.#worker.close()

@@ -2,8 +2,9 @@ import { withSshFiles } from '../bots/deploy-key.ts'
 import { DatabaseAway } from '../db/pool.ts'
 import type { Step } from '../db/tables.ts'
 import { RunError } from '../lib/run.ts'
+import { sha256 } from '../lib/secret.ts'
 import { StepError } from '../lib/step-error.ts'
-import type { Workspace } from '../runtime/runtime.ts'
+import type { Runtime, Workspace } from '../runtime/runtime.ts'
 import { readVariables } from '../servers/variables.ts'
 import { readProject } from '../source/folder.ts'
 import { fetchCommit } from '../source/git.ts'
@@ -144,13 +145,22 @@ function planFor({ logs, runtime }: Deployer, work: Work, { folder }: Workspace)
     nodeVersion: process.versions.node,
   })
   for (const text of plan.notices) logs.write(work, { stream: 'system', phase: 'fetching', text })
-  const missing = plan.tools.filter((tool) => !runtime.hasTool(tool))
+  const missing = plan.tools.filter((tool) => runtime.identifyTool(tool) === undefined)
   if (missing.length > 0)
     throw new StepError(
       'toolchain_missing',
       `This server has no ${missing.join(', ')}, which ${plan.language} needs. Ask its operator to install it.`,
     )
-  return plan
+  return withToolVersions(plan, runtime)
+}
+
+/** What was installed by one version of a tool may be of no use to another. */
+function withToolVersions(plan: Plan, runtime: Runtime): Plan {
+  if (!plan.install?.cache || plan.tools.length === 0) return plan
+  const { cache } = plan.install
+  const versions = plan.tools.map((tool) => runtime.identifyTool(tool)).join('\n')
+  const key = sha256(`${cache.key}\n${versions}`).toString('hex')
+  return { ...plan, install: { ...plan.install, cache: { ...cache, key } } }
 }
 
 async function install(

@@ -186,7 +186,7 @@ test('a repository that cannot be had, an unknown language and a missing toolcha
   assert.equal(await code(await makeBot(server, ann, { language: 'cobol' })), 'language_unsupported')
   assert.equal(await code(await makeBot(server, ann, { type: 'git', gitUrl: 'http://10.0.0.1/x' })), 'url_not_allowed')
   const go = await makeGitBot('go', { 'go.mod': 'module x', 'main.go': 'package main\nfunc main() {}' })
-  if (!server.work.runtime.hasTool('go')) assert.equal(await code(go), 'toolchain_missing')
+  if (server.work.runtime.identifyTool('go') === undefined) assert.equal(await code(go), 'toolchain_missing')
 })
 
 test('a bot sees exactly the variables that were set, and the addresses of our APIs', async () => {

@@ -92,8 +92,11 @@ export interface Workspace {
 export interface Runtime {
   /** What keeps bots from each other and from the host, in a sentence; undefined if nothing does. */
   readonly walls: string | undefined
-  /** Whether a program that a recipe needs is there for bots. */
-  hasTool(name: string): boolean
+  /**
+   * A text that tells one version of a program from another, for whatever depends on it; undefined if bots do not have
+   * that program.
+   */
+  identifyTool(name: string): string | undefined
   prepare(bot: { id: string; limits: Limits }, releaseId: string): Promise<Workspace>
   /** Puts the release's files in their place and starts it. What an earlier release left in its place goes first. */
   start(spec: InstanceSpec): Promise<void>

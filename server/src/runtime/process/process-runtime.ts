@@ -1,4 +1,4 @@
-import { closeSync, existsSync, statSync } from 'node:fs'
+import { closeSync, existsSync, realpathSync, statSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -75,8 +75,13 @@ export class ProcessRuntime implements Runtime {
     this.#instances.close()
   }
 
-  hasTool(name: string): boolean {
-    return this.#toolchain.find(name) !== undefined
+  /** By the file that it really is: an update replaces it. */
+  identifyTool(name: string): string | undefined {
+    const path = this.#toolchain.find(name)
+    if (path === undefined) return undefined
+    const file = realpathSync(path)
+    const { size, mtimeMs } = statSync(file)
+    return `${file} ${size} ${mtimeMs}`
   }
 
   async prepare(bot: { id: string; limits: Limits }, releaseId: string): Promise<Workspace> {

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Db } from '../db/pool.ts'
 import type { DeploymentStatus, Step, Tables } from '../db/tables.ts'
-import { wake } from '../jobs/wake.ts'
+import { wake, waking } from '../jobs/wake.ts'
 import { AppError } from '../lib/app-error.ts'
 import { newId } from '../lib/ids.ts'
 import { recordEvent } from '../webhooks/events.ts'
@@ -184,14 +184,14 @@ type Changes = Partial<
 
 /** Changes one that is not over yet; false if it is. */
 export async function changeDeployment(db: Db, id: string, changes: Changes): Promise<boolean> {
-  const { numUpdatedRows } = await db
+  const changed = await db
     .updateTable('deployments')
     .set(changes)
     .where('id', '=', id)
     .where('status', 'in', unfinished)
+    .returning(waking('state', id).as('told'))
     .executeTakeFirst()
-  if (numUpdatedRows > 0n) await wake(db, 'state', id)
-  return numUpdatedRows > 0n
+  return changed !== undefined
 }
 
 /** Status, release and event are one transaction of the caller's. */

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db, Pool } from '../db/pool.ts'
 
 /** What there is to be done, or has changed. What exactly is in the tables: a message says only where to look. */
@@ -8,7 +8,12 @@ const channel = 'botberth_work'
 
 /** Tells every server when the transaction commits, and nobody if it does not. */
 export async function wake(db: Db, kind: WakeKind, id: string): Promise<void> {
-  await sql`select pg_notify(${channel}, ${`${kind} ${id}`})`.execute(db)
+  await sql`select ${waking(kind, id)}`.execute(db)
+}
+
+/** The same as a part of another statement, such as what an update returns: no round trip and no commit of its own. */
+export function waking(kind: WakeKind, id: string): RawBuilder<unknown> {
+  return sql`pg_notify(${channel}, ${`${kind} ${id}`})`
 }
 
 /** Hears what any server says. Undefined: messages may have been missed, so look at everything. */

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Db } from '../db/pool.ts'
 import type { Tables } from '../db/tables.ts'
-import { wake } from '../jobs/wake.ts'
+import { waking } from '../jobs/wake.ts'
 import { AppError } from '../lib/app-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 
@@ -71,15 +71,14 @@ export async function changeServer(
   { bot_id, instance_id }: { bot_id: string; instance_id: string | null },
   changes: Omit<Changes, 'last_exit'> & { last_exit?: string },
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
+  const changed = await db
     .updateTable('servers')
     .set(changes)
     .where('bot_id', '=', bot_id)
     .where(sql<boolean>`instance_id is not distinct from ${instance_id}`)
+    .returning(waking('state', bot_id).as('told'))
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) return false
-  await wake(db, 'state', bot_id)
-  return true
+  return changed !== undefined
 }
 
 /** From now on files of the bot are on this node, and go with the bot. Not found: it was deleted meanwhile. */

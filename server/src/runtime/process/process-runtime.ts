@@ -26,6 +26,8 @@ const pageBytes = 4096
 const clockTicksMs = 10 // USER_HZ is 100 everywhere that matters
 const argsAtOnce = 500
 const nothing = Buffer.alloc(0)
+// One command where the walls are put up once: the bot is down meanwhile. Its arguments are ours.
+const putFiles = 'rm -rf -- "$@" && exec cp -a -T --reflink=auto --remove-destination -- "$0" .'
 
 interface Options {
   readonly dataDir: string
@@ -126,11 +128,10 @@ export class ProcessRuntime implements Runtime {
     const owned = new Set([...ownedFolders, ...(placed?.mounted ?? []), ...mounted])
     await writeJson(marker, { releaseId: null, files: [...known], mounted: [...owned] })
     const wanted = new Set(release.files)
-    const stale = (placed?.files ?? []).filter((file) => !wanted.has(file))
-    await this.#inHome(botId, releaseId, ['rm', '-rf', '--', ...owned])
+    const stale = (placed?.files ?? []).filter((file) => !wanted.has(file) && !isBelowAny(file, owned))
     await this.#removeFiles(botId, releaseId, stale)
     const from = this.walls === undefined ? this.#folders.release(botId, releaseId) : '/release'
-    const copy = ['cp', '-a', '-T', '--reflink=auto', '--remove-destination', '--', from, '.']
+    const copy = ['/bin/sh', '-c', putFiles, from, ...owned]
     await this.#inHome(botId, releaseId, copy).catch(async () => {
       await this.#clearWay(botId, releaseId, release.files)
       await this.#inHome(botId, releaseId, copy)
@@ -316,6 +317,12 @@ function passOver(error: unknown): void {
 async function writeJson(file: string, placed: Placed): Promise<void> {
   await writeFile(`${file}.tmp`, JSON.stringify(placed))
   await rename(`${file}.tmp`, file)
+}
+
+/** Goes with its folder. Not by itself: without walls that folder may be a link to what others use too. */
+function isBelowAny(file: string, folders: ReadonlySet<string>): boolean {
+  for (const folder of folders) if (file === folder || file.startsWith(`${folder}/`)) return true
+  return false
 }
 
 async function readJson<T>(file: string): Promise<T | undefined> {

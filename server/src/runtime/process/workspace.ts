@@ -48,7 +48,8 @@ export class ProcessWorkspace implements Workspace {
   /** Also after a killed attempt: nothing of it may run or lie about. */
   async clear(): Promise<void> {
     this.#open.add(this)
-    await this.#endRest()
+    // Without a folder there was no attempt. Looking through all processes takes long on a machine with many.
+    if (await isThere(this.folder)) await this.#endRest()
     await removeTree(this.folder)
     await mkdir(this.folder, { recursive: true })
     await mkdir(this.#folders.cache(this.#botId), { recursive: true })
@@ -69,6 +70,7 @@ export class ProcessWorkspace implements Workspace {
     const caches = {
       npm_config_cache: join(isWalled ? '/cache' : cache, 'npm'),
       XDG_CACHE_HOME: isWalled ? '/cache' : cache,
+      npm_config_update_notifier: 'false', // it is ours to update, and asking takes time
     }
     const words = argv.map((word) => word.replaceAll('{project}', () => project))
     await this.#checkMounts()

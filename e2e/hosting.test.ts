@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGitServer } from '../server/test/git-server.ts'
 import { beating, Host } from './host.ts'
-import { count, waitFor } from './server.ts'
+import { count, postmasterPid, waitFor } from './server.ts'
 
 const takenUpMs = 15_000
 const git = await startGitServer()
@@ -107,6 +107,23 @@ test(`kill -9 at random, ${count({ short: 10, full: 50 })} times: one outcome an
   t.diagnostic(`${kills} kills, ${host.runsOf(botId).length} runs, longest from kill to done ${longestMs} ms`)
   await host.close()
   assert.deepEqual(host.processesWith(botId), [], 'no orphan')
+})
+
+test('PostgreSQL killed under a deployment: the server lives on, and the deployment succeeds once', async () => {
+  const host = new Host()
+  await host.start()
+  const { url } = await git.addRepo('database', project('one'))
+  const botId = await host.makeBot({ type: 'git', gitUrl: url })
+  for (const step of ['building', 'starting']) {
+    const id = await host.askToDeploy(botId)
+    await waitFor(step, async () => (await host.ask(`GET /deployments/${id}`)).body['status'] === step)
+    process.kill(postmasterPid(host.dataDir), 'SIGKILL')
+    await waitFor('the database to be back', async () => (await host.ask('GET /bots')).status === 200)
+    assert.equal((await host.untilDeployed(id))['status'], 'succeeded', step)
+  }
+  assert.equal((await host.eventsOf(botId)).length, 2)
+  host.runsOf(botId)
+  await host.close()
 })
 
 test('what bots do while the server is down is seen after its start: output, exits, crashes', async () => {

@@ -49,7 +49,7 @@ async function runTests(): Promise<void> {
   }
   try {
     await runFiles(`With ${postgres.version}`, needDatabase, {
-      concurrency: Math.max(2, cpus().length),
+      concurrency: Math.max(3, cpus().length), // many of them mostly wait
       checkContract: named === undefined,
     })
   } finally {

@@ -48,8 +48,8 @@ const language = Type.String({
 const command = Type.String({
   minLength: 1,
   maxLength: 1024,
-  pattern: '^[^\\u0000-\\u001f\\u007f]+$',
-  'x-takes': 'one line of 1 to 1024 characters',
+  pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f]+$',
+  'x-takes': 'one line of 1 to 1024 characters, not only spaces',
 })
 
 const params = Type.Object({ id: Type.String() })

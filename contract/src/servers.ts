@@ -148,6 +148,7 @@ export const servers = {
       }),
     }),
     answers: { 200: Type.Object({ ...Startup.properties, restartRequired: Type.Boolean() }) },
+    errors: ['limit_reached'],
   }),
   setVariable: endpoint({
     api: 'hosting',

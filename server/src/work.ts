@@ -50,7 +50,7 @@ export class Work {
       wakes: this.wakes,
     })
     this.resources = new Resources(app, this.runtime)
-    this.logs = new DeploymentLogs(below('deployments'), clock)
+    this.logs = new DeploymentLogs(below('deployments'), { clock, log })
     const guard = new AddressGuard(config.allowedPrivateNets)
     const builds = new Slots(Math.max(buildsMin, cpus().length))
     this.#worker = new DeploymentWorker({ ...this, app, guard, builds }, this.nodeId)
@@ -85,7 +85,9 @@ export class Work {
   async #removeAll(): Promise<void> {
     const { pool, log } = this.#app
     try {
-      const rows = await pool.query<{ bot_id: string }>('select bot_id from removals where node_id = $1', [this.nodeId])
+      const rows = await pool.query<{ bot_id: string }>("select bot_id from removals where node_id in ($1, 'any')", [
+        this.nodeId,
+      ])
       await Promise.all(rows.map(({ bot_id }) => this.#remove(bot_id)))
     } catch (error) {
       if (!(error instanceof DatabaseAway)) log.error({ err: error }, 'a deleted bot could not be removed')
@@ -94,6 +96,9 @@ export class Work {
   }
 
   async #remove(botId: string): Promise<void> {
+    // First of all it stops, whatever else is under way.
+    for (const { id } of (await this.runtime.list()).filter((instance) => instance.botId === botId))
+      await this.runtime.stop(id, 0)
     await this.#worker.whenIdle(botId)
     await this.supervisor.exclusively(botId, async () => {
       await this.runtime.remove(botId)

@@ -155,6 +155,7 @@ export class Pool {
 
   /** Opens the sentinel, or asks it whether the database is still there: a dead network closes no connection. */
   async #watch(): Promise<void> {
+    const isNew = this.#sentinel === undefined
     try {
       this.#sentinel ??= await this.#openSentinel()
       await this.#sentinel.query('select 1')
@@ -165,6 +166,8 @@ export class Pool {
     if (this.#closed) return
     if (!this.#isUp) this.#log.info('the database is back')
     this.#isUp = true
+    // Only now: whoever hears it asks the database at once.
+    if (isNew) for (const heard of this.#listeners.values()) heard(undefined)
     this.#later(heartbeatMs)
   }
 
@@ -184,10 +187,7 @@ export class Pool {
     try {
       await client.connect()
       client.on('notification', ({ channel, payload }) => this.#listeners.get(channel)?.(payload))
-      for (const [channel, heard] of this.#listeners) {
-        await client.query(`listen ${channel}`)
-        heard(undefined)
-      }
+      for (const channel of this.#listeners.keys()) await client.query(`listen ${channel}`)
     } catch (error) {
       cut(client)
       throw error

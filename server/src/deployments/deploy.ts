@@ -11,7 +11,15 @@ import { fetchCommit } from '../source/git.ts'
 import { makePlan, type Plan } from '../source/plan.ts'
 import { lastBytes } from '../webhooks/events.ts'
 import { Canceled, type Context, CrashedAtStart, type Deployer, limitsMs, type StepName } from './deployer.ts'
-import { changeDeployment, endStep, failDeployment, findUnfinished, type Work, withStep } from './queries.ts'
+import {
+  changeDeployment,
+  endStep,
+  failDeployment,
+  findUnfinished,
+  pruneReleases,
+  type Work,
+  withStep,
+} from './queries.ts'
 import { swap } from './swap.ts'
 
 const lastLogBytesMax = 8 * 1024
@@ -23,7 +31,7 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
   const work = await findUnfinished(db, id)
   if (!work) return
   try {
-    if (work.is_cancel_wanted) throw new Canceled()
+    if (work.is_cancel_wanted && work.status !== 'starting') throw new Canceled()
     await advance(deployer, work, signal)
   } catch (error) {
     const isCanceled = error instanceof Canceled || signal.reason instanceof Canceled
@@ -32,12 +40,24 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
   } finally {
     logs.finish(id)
   }
+  await prune(deployer, work)
+}
+
+/** Releases and logs that nobody can come back to. Best effort: the next deployment tries again. */
+async function prune({ app, runtime, logs }: Deployer, { bot_id }: Work): Promise<void> {
+  try {
+    await runtime.removeReleases(bot_id, await pruneReleases(app.pool.db, bot_id))
+    await logs.prune(bot_id)
+  } catch (error) {
+    if (!(error instanceof DatabaseAway))
+      app.log.error({ err: error, bot: bot_id }, 'old releases could not be removed')
+  }
 }
 
 async function advance(deployer: Deployer, work: Work, signal: AbortSignal): Promise<void> {
   const isBuilt = work.rollback_of !== null || work.release !== null
   // Only what is heavy takes one of the machine's places: a start is mostly waiting.
-  if (!isBuilt) await deployer.builds.run(() => build(deployer, work, signal))
+  if (!isBuilt) await deployer.builds.run(() => build(deployer, work, signal), signal)
   const built = await begin(deployer, work.id)
   if (built) await step(deployer, built, 'starting', (context) => swap(deployer, { ...built, ...context }))
 }
@@ -245,10 +265,10 @@ async function end({ app, logs }: Deployer, work: Work, error: unknown): Promise
     ? error.message
     : 'Something went wrong on this server. Its operator finds the reason in its log.'
   const lines = logs.read(work, { limit: 50 }).data.map(({ text }) => text)
-  logs.write(work, { stream: 'system', phase: 'failed', text: message })
   const lastLog = lastBytes(
     isForeseen && error instanceof CrashedAtStart ? error.lastLog : lines.join('\n'),
     lastLogBytesMax,
   )
+  logs.write(work, { stream: 'system', phase: 'failed', text: message })
   await failDeployment(app.pool.db, id, { status: 'failed', error: { code, message, lastLog }, now })
 }

@@ -1,6 +1,6 @@
 // Bots that really run: real git over HTTP, real processes.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startGitServer } from '../../test/git-server.ts'
@@ -214,4 +214,78 @@ test('a bot sees exactly the variables that were set, and the addresses of our A
   assert.equal(set.body['restartRequired'], true)
   await bot.ask('POST @/power', { signal: 'restart' })
   await bot.untilLine('"A":"new"')
+})
+
+test('a bot that is killed while its release is on trial is offline, and can be started again', async () => {
+  const bot = await makeGitBot('trial', { 'index.js': program('x') })
+  const { body } = await bot.ask('POST /deployments', { botId: bot.id })
+  await bot.untilLine('release x')
+  await bot.ask('POST @/kill')
+  assert.equal((await bot.ended(body['id']))['status'], 'succeeded')
+  await bot.untilState('offline')
+  assert.deepEqual((await bot.events()).length, 1, 'no crash')
+  await bot.ask('POST @/power', { signal: 'start' })
+  await bot.untilState('running')
+})
+
+test('a release that has gone fails the rollback and leaves the bot running', async () => {
+  const bot = await makeGitBot('gone', { 'index.js': program('first') })
+  const first = await bot.deploy()
+  await git.commit('gone', { 'index.js': program('second') })
+  await bot.deploy()
+  rmSync(join(server.app.config.dataDir, 'bots', bot.id, 'releases', String(first['id'])), { recursive: true })
+  const { body } = await bot.ask('POST #/rollback', { deploymentId: first['id'] })
+  const failed = await bot.ended(body['id'])
+  assert.equal((failed['error'] as { code: string }).code, 'release_gone')
+  await bot.untilState('running')
+  await bot.ask('POST @/power', { signal: 'restart' })
+  await until(
+    'the restart',
+    async () => (await bot.lines()).filter((line) => line.startsWith('release second')).length === 2,
+  )
+})
+
+test('a build that floods its log holds nobody up', async () => {
+  const bot = await makeGitBot('flood', {
+    'index.js': program('x'),
+    'package.json': JSON.stringify({ scripts: { build: 'timeout 2 yes; true', start: 'node index.js' } }),
+  })
+  const { body } = await bot.ask('POST /deployments', { botId: bot.id })
+  let slowestMs = 0
+  await until('the deployment', async () => {
+    const startedAt = performance.now()
+    const { body: now } = await bot.ask(`GET /deployments/${String(body['id'])}`)
+    slowestMs = Math.max(slowestMs, performance.now() - startedAt)
+    return now['finishedAt'] !== null
+  })
+  assert(slowestMs < 5_000, `${slowestMs} ms`)
+})
+
+test('a bot that writes very fast loses the middle of it, not the end, and no line is there twice', async () => {
+  const flood = `let n = 0
+const end = Date.now() + 1500
+const more = () => { while (Date.now() < end) { let text = ''; for (let i = 0; i < 2000; i++) text += 'n' + ++n + ' ' + 'x'.repeat(80) + '\\n'; if (!process.stdout.write(text)) return process.stdout.once('drain', more) }
+console.log('the end after ' + n); setInterval(() => {}, 1000) }
+more()`
+  const bot = await makeGitBot('fast', { 'index.js': flood })
+  await bot.deploy()
+  await bot.untilLine('the end after')
+  const numbers = (await bot.lines()).map((line) => /^n(\d+) /.exec(line)?.[1]).filter(Boolean)
+  assert.equal(new Set(numbers).size, numbers.length)
+})
+
+test('a bot that is deleted while its deployment waits for a place is gone at once', async () => {
+  const slow = { 'index.js': program('x'), 'package.json': JSON.stringify({ scripts: { build: 'sleep 30' } }) }
+  const builders = await Promise.all(['slow-1', 'slow-2'].map((name) => makeGitBot(name, slow)))
+  const bot = await makeGitBot('waiting', { 'index.js': program('x') })
+  await bot.deploy()
+  for (const { id, ask } of builders) await ask('POST /deployments', { botId: id })
+  await until('both to build', async () => {
+    const all = await Promise.all(builders.map(({ ask }) => ask('GET #/deployments')))
+    return all.every(({ body }) => (body['data'] as { status: string }[])[0]?.status === 'building')
+  })
+  await bot.ask('POST /deployments', { botId: bot.id })
+  assert.equal((await bot.ask('DELETE #')).status, 200)
+  assert(!(await server.work.runtime.list()).some(({ botId }) => botId === bot.id))
+  for (const { ask } of builders) await ask('DELETE #')
 })

@@ -243,7 +243,17 @@ export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
     .orderBy('id', 'desc')
     .execute()
   const server = await db.selectFrom('servers').select('release_id').where('bot_id', '=', botId).executeTakeFirst()
-  const kept = rows.map(({ id }) => id).filter((id, index) => index < releasesKept || id === server?.release_id)
+  const wanted = await db
+    .selectFrom('deployments')
+    .select(['id', 'rollback_of', 'previous_release_id'])
+    .where('bot_id', '=', botId)
+    .where('status', 'in', unfinished)
+    .execute()
+  const needed = new Set([
+    server?.release_id,
+    ...wanted.flatMap((row) => [row.id, row.rollback_of, row.previous_release_id]),
+  ])
+  const kept = rows.map(({ id }) => id).filter((id, index) => index < releasesKept || needed.has(id))
   if (kept.length < rows.length)
     await db
       .updateTable('deployments')
@@ -252,7 +262,7 @@ export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
       .where('is_release_kept', '=', true)
       .where('id', 'not in', kept)
       .execute()
-  return kept
+  return [...new Set([...kept, ...[...needed].filter((id) => typeof id === 'string')])]
 }
 
 export function endStep(step: Step, status: Step['status'], now: Date): Step {

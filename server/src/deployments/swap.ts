@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/pool.ts'
+import { DatabaseAway, type Db } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
 import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 import { changeServer, findServer, type Server } from '../servers/queries.ts'
 import { type Context, CrashedAtStart, type Deployer } from './deployer.ts'
-import { changeDeployment, completeDeployment, pruneReleases, type Work } from './queries.ts'
+import { changeDeployment, completeDeployment, type Work } from './queries.ts'
 
 /** Up for so long, and the release is taken for good. */
 const trialMs = 3_000
@@ -17,15 +17,28 @@ const trialMs = 3_000
  */
 export async function swap(deployer: Deployer, work: Work & Context): Promise<void> {
   const { supervisor } = deployer
-  await supervisor.exclusively(work.bot_id, async () => {
-    const releaseId = work.rollback_of ?? work.id
-    const server = await take(deployer, work, releaseId)
-    const { exit, instance } = await tryRelease(deployer, { work, server, releaseId })
-    if (exit === undefined) await complete(deployer, work)
-    else await goBack(deployer, work, { exit, instance })
-  })
-  supervisor.look(work.bot_id)
-  await prune(deployer, work)
+  try {
+    await supervisor.exclusively(work.bot_id, () => swapExclusively(deployer, work))
+  } finally {
+    supervisor.look(work.bot_id)
+  }
+}
+
+async function swapExclusively(deployer: Deployer, work: Work & Context): Promise<void> {
+  const releaseId = work.rollback_of ?? work.id
+  const server = await take(deployer, work, releaseId)
+  let trial: Trial
+  try {
+    trial = await tryRelease(deployer, { work, server, releaseId })
+  } catch (error) {
+    if (error instanceof DatabaseAway) throw error // taken up where it stands
+    await goBack(deployer, work, { releaseId })
+    throw error
+  }
+  if (trial.exit === undefined) return complete(deployer, work)
+  const lastLog = await goBack(deployer, work, { releaseId, exit: trial.exit })
+  const how = trial.exit === 'recorded' ? '' : describe(trial.exit)
+  throw new CrashedAtStart(`The new release ended within its first ${trialMs / 1000} seconds${how}.`, lastLog)
 }
 
 /** From here on nobody else starts or stops this server. */
@@ -46,9 +59,17 @@ async function take({ app }: Deployer, work: Work, releaseId: string): Promise<S
       restarts: 0,
     }
     await changeServer(db, server, changes)
-    if (server.release_id !== releaseId) await changeDeployment(db, work.id, { previous_release_id: server.release_id })
+    if (server.release_id !== releaseId && (await hasWorked(db, server.release_id)))
+      await changeDeployment(db, work.id, { previous_release_id: server.release_id })
     return { ...server, ...changes }
   })
+}
+
+/** Only a release that once stayed up is worth going back to. */
+async function hasWorked(db: Db, releaseId: string | null): Promise<boolean> {
+  if (releaseId === null) return false
+  const row = await db.selectFrom('deployments').select('status').where('id', '=', releaseId).executeTakeFirst()
+  return row?.status === 'succeeded'
 }
 
 async function lockServer(db: Db, botId: string): Promise<Server> {
@@ -70,6 +91,8 @@ async function tryRelease(
 ): Promise<Trial> {
   let instance = server.instance_id
   if (!server.is_swapped) {
+    if (!(await runtime.hasRelease(work.bot_id, releaseId)))
+      throw new StepError('release_gone', 'The files of that release are no longer there.')
     if (instance) {
       work.say('Stopping the release that runs')
       await supervisor.stopInstance(server, instance)
@@ -95,28 +118,46 @@ async function complete({ app }: Deployer, work: Work): Promise<void> {
   })
 }
 
-async function goBack(deployer: Deployer, work: Work & Context, { exit, instance }: Trial): Promise<never> {
+/** Leaves the server as if this deployment had not been; returns the last lines of the release that failed. */
+async function goBack(
+  deployer: Deployer,
+  work: Work & Context,
+  { releaseId, exit }: { releaseId: string; exit?: Exit | 'recorded' },
+): Promise<string> {
   const { app, runtime, supervisor, output } = deployer
   const { db } = app.pool
-  const previous = (
-    await db.selectFrom('deployments').select('previous_release_id').where('id', '=', work.id).executeTakeFirst()
-  )?.previous_release_id
-  const server = await findServer(db, work.bot_id)
-  if (server && exit !== undefined && exit !== 'recorded' && instance) {
-    await output.finish(work.bot_id, instance)
-    await supervisor.recordCrash(server, exit, { isFinal: true })
-    await runtime.forget(instance)
-  }
-  const lastLog = supervisor.lastLog(work.bot_id)
-  const crashed = await findServer(db, work.bot_id)
-  if (crashed && previous && crashed.release_id !== previous) {
+  const failed = await findServer(db, work.bot_id)
+  const lastLog = failed ? await endFailed() : ''
+  const row = await db
+    .selectFrom('deployments')
+    .select('previous_release_id')
+    .where('id', '=', work.id)
+    .executeTakeFirst()
+  const previous = row?.previous_release_id
+  const ended = await findServer(db, work.bot_id)
+  if (
+    ended?.is_swapped &&
+    previous &&
+    ended.release_id !== previous &&
+    (await runtime.hasRelease(work.bot_id, previous))
+  ) {
     work.say('Starting the release before it again')
-    await changeServer(db, crashed, { wanted: 'running' })
-    await supervisor.launch(crashed, { releaseId: previous })
+    // The supervisor starts it, and goes on trying if that fails.
+    await changeServer(db, ended, { wanted: 'running', state: 'starting', release_id: previous })
   }
   await tx(db, (inside) => release(inside, work))
-  const how = exit === 'recorded' || exit === undefined ? '' : describe(exit)
-  throw new CrashedAtStart(`The new release ended within its first ${trialMs / 1000} seconds${how}.`, lastLog)
+  return lastLog
+
+  async function endFailed(): Promise<string> {
+    if (!failed?.is_swapped || failed.release_id !== releaseId || failed.instance_id === null) return ''
+    await runtime.stop(failed.instance_id, 0)
+    await output.finish(work.bot_id, failed.instance_id)
+    const gone = { code: null, signal: null, oomKilled: false, at: app.clock.now() }
+    const words = supervisor.lastLog(failed)
+    await supervisor.recordCrash(failed, exit === undefined || exit === 'recorded' ? gone : exit, { isFinal: true })
+    await runtime.forget(failed.instance_id)
+    return words
+  }
 }
 
 function describe({ code, signal }: Exit): string {
@@ -131,8 +172,4 @@ async function release(db: Db, work: Work): Promise<void> {
     .where('bot_id', '=', work.bot_id)
     .where('deployment_id', '=', work.id)
     .execute()
-}
-
-async function prune({ app, runtime }: Deployer, work: Work): Promise<void> {
-  await runtime.removeReleases(work.bot_id, await pruneReleases(app.pool.db, work.bot_id))
 }

@@ -28,7 +28,7 @@ export class DeploymentWorker {
     wakes.on('deployment', () => this.#pump())
     wakes.on('cancel', (id) => {
       for (const running of this.#running.values())
-        if (id === undefined || running.id === id) void this.#cancelIfWanted(running)
+        if (id === undefined || running.id === id) this.#lookWhetherCanceled(running)
     })
     wakes.on('removal', (botId) => {
       if (botId !== undefined) this.#running.get(botId)?.abort.abort(new Canceled())
@@ -46,6 +46,13 @@ export class DeploymentWorker {
     this.#stopping.abort(new Error('stopping'))
     for (const { abort } of this.#running.values()) abort.abort(new Error('stopping'))
     await Promise.all([...this.#running.values()].map(({ done }) => done))
+  }
+
+  #lookWhetherCanceled(running: { id: string; abort: AbortController }): void {
+    this.#cancelIfWanted(running).catch((error: unknown) => {
+      if (!(error instanceof DatabaseAway)) this.#deployer.app.log.error({ err: error }, 'a deployment cannot be read')
+      setTimeout(() => this.#lookWhetherCanceled(running), retryMs).unref()
+    })
   }
 
   async #cancelIfWanted({ id, abort }: { id: string; abort: AbortController }): Promise<void> {

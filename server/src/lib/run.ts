@@ -11,6 +11,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Descriptors of ours that the child gets as 3, 4 and so on. */
   readonly fds?: readonly (number | 'ignore')[]
+  /** Of output that is read in a tenth of a second; the child waits when it writes more. */
+  readonly bytesMax?: number
   /** Called for each line without its ending; one longer than 8 KiB comes in pieces. */
   readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void
   /** Secrets: each stands as *** in lines, in the output kept and in errors. */
@@ -27,6 +29,7 @@ interface RunResult {
 const keptMax = 64 * 1024
 const lineMax = 8 * 1024
 const lastLinesMax = 20
+const windowMs = 100
 /** For output that is still in the pipes when the program has ended. */
 const drainMs = 1_000
 /** For the rest of a killed group; a signal takes effect within milliseconds. */
@@ -54,7 +57,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   const child = start(argv, options, masked.all)
   const guard = watch(child, options)
   const take = (stream: 'stdout' | 'stderr') =>
-    readLines(child, stream, masked, (line) => {
+    readLines(child, { stream, bytesMax: options.bytesMax ?? Number.POSITIVE_INFINITY }, masked, (line) => {
       lines.push(line)
       if (lines.length > lastLinesMax) lines.shift()
       guard.call(() => options.onLine?.(line, stream))
@@ -212,7 +215,12 @@ function maskWith(masks: readonly string[]): Masked {
   }
 }
 
-function readLines(child: ChildProcess, stream: 'stdout' | 'stderr', masked: Masked, take: (line: string) => void) {
+function readLines(
+  child: ChildProcess,
+  { stream, bytesMax }: { stream: 'stdout' | 'stderr'; bytesMax: number },
+  masked: Masked,
+  take: (line: string) => void,
+) {
   const decoder = new StringDecoder('utf8')
   let pending = ''
   let kept = ''
@@ -240,7 +248,17 @@ function readLines(child: ChildProcess, stream: 'stdout' | 'stderr', masked: Mas
     pending += rest
     cut()
   }
-  child[stream]?.on('data', (chunk: Buffer) => add(decoder.write(chunk)))
+  let room = bytesMax
+  child[stream]?.on('data', (chunk: Buffer) => {
+    add(decoder.write(chunk))
+    room -= chunk.length
+    if (room > 0) return
+    child[stream]?.pause()
+    setTimeout(() => {
+      room = bytesMax
+      child[stream]?.resume()
+    }, windowMs)
+  })
   child[stream]?.on('end', () => {
     add(decoder.end())
     if (pending !== '') give(masked.all(pending), '')

@@ -106,6 +106,8 @@ export interface Runtime {
   list(): Promise<Instance[]>
   /** Calls for each exit, also for those that `list` has shown; returns what stops it. */
   watch(onExit: (instance: Instance) => void): () => void
+  /** How much an instance has written so far. A hostile one can make it less, or more than it has. */
+  outputBytes(instanceId: string, stream: OutputStream): Promise<number>
   /** What an instance wrote, from an offset in bytes. Empty: nothing more for now. */
   readOutput(instanceId: string, stream: OutputStream, offset: number): Promise<Buffer>
   /** What stands before the offset was read and may go. */
@@ -113,6 +115,7 @@ export interface Runtime {
   stats(instanceId: string): Promise<Stats | undefined>
   /** An exit was recorded, and its output was read. */
   forget(instanceId: string): Promise<void>
+  hasRelease(botId: string, releaseId: string): Promise<boolean>
   removeReleases(botId: string, keep: readonly string[]): Promise<void>
   /** Whether the bot has a folder that it works in: from its first start on. Without one the rest is `not_found`. */
   hasFiles(botId: string): Promise<boolean>

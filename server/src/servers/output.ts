@@ -1,10 +1,11 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
+import { KeyedLock } from '../lib/keyed-lock.ts'
 import { LineSplitter } from '../lib/lines.ts'
 import type { Log } from '../lib/log.ts'
-import { type LogLine, LogStore } from '../lib/log-store.ts'
+import { type LogLine, type LogPage, type LogQuery, LogStore } from '../lib/log-store.ts'
 import type { OutputStream, Runtime } from '../runtime/runtime.ts'
 
 const bytesKept = 8 * 1024 * 1024 // of lines, for one bot
@@ -12,8 +13,9 @@ const watchedIntervalMs = 250
 const idleIntervalMs = 1_000
 // What was read is given back to the disk in pieces: each costs a process.
 const dropAfterBytes = 1024 * 1024
-// A bot that writes faster than anybody reads: the middle of it goes, the newest stays.
+// A bot that writes faster than this in a round: the middle of it goes, the newest stays.
 const backlogMax = 4 * 1024 * 1024
+const backlogKept = 1024 * 1024
 const streams = ['stdout', 'stderr'] as const
 
 interface Reader {
@@ -31,6 +33,7 @@ export class Output {
   readonly #readers = new Map<string, Reader>()
   readonly #watchers = new Map<string, Set<(lines: readonly LogLine[]) => void>>()
   readonly #reading = new Map<string, Promise<void>>()
+  readonly #lock = new KeyedLock()
   #timer: NodeJS.Timeout | undefined
   #ticks = 0
 
@@ -75,14 +78,19 @@ export class Output {
   /** The instance has ended: everything that it wrote, also what has no end of line. */
   async finish(botId: string, instanceId: string): Promise<void> {
     if (this.#readers.get(botId)?.instanceId !== instanceId) this.follow(botId, instanceId)
-    await this.#reading.get(botId)
-    await this.#read(botId)
     const reader = this.#readers.get(botId)
-    this.#readers.delete(botId)
-    for (const stream of streams) {
-      const rest = reader?.splitters[stream].flush() ?? []
-      if (reader && rest.length > 0) this.#append(botId, reader, { stream, lines: rest })
-    }
+    await this.#lock.run(botId, async () => {
+      if (!reader) return
+      await this.#read(botId, reader)
+      for (const stream of streams) this.#append(botId, reader, { stream, lines: reader.splitters[stream].flush() })
+    })
+    if (this.#readers.get(botId) === reader) this.#readers.delete(botId)
+  }
+
+  /** Looking makes nothing: there are bots that never wrote a line. */
+  read(botId: string, query: LogQuery): LogPage {
+    const isKnown = this.#stores.has(botId) || existsSync(join(this.#options.folder, botId))
+    return isKnown ? this.logOf(botId).read(query) : { data: [], before: null, after: null }
   }
 
   /** A line of our own. */
@@ -103,40 +111,62 @@ export class Output {
 
   async remove(botId: string): Promise<void> {
     this.#readers.delete(botId)
-    await this.#reading.get(botId)
-    this.#stores.get(botId)?.close()
-    this.#stores.delete(botId)
-    await rm(join(this.#options.folder, botId), { recursive: true, force: true })
+    await this.#lock.run(botId, async () => {
+      this.#stores.get(botId)?.close()
+      this.#stores.delete(botId)
+      await rm(join(this.#options.folder, botId), { recursive: true, force: true })
+    })
   }
 
   /** Those that somebody looks at four times a second, the others every second. */
   #tick(): void {
     const isFullRound = this.#ticks++ % (idleIntervalMs / watchedIntervalMs) === 0
     for (const botId of isFullRound ? this.#readers.keys() : this.#watchers.keys()) {
-      if (this.#reading.has(botId) || !this.#readers.has(botId)) continue
-      const reading = this.#read(botId)
-        .catch((error: unknown) => this.#options.log.error({ err: error, botId }, 'a bot’s output cannot be read'))
+      const reader = this.#readers.get(botId)
+      if (this.#reading.has(botId) || !reader) continue
+      const reading = this.#lock
+        .run(botId, () => this.#read(botId, reader))
+        .catch((error: unknown) => this.#beginAgain(botId, reader, error))
         .finally(() => this.#reading.delete(botId))
       this.#reading.set(botId, reading)
     }
   }
 
-  async #read(botId: string): Promise<void> {
-    const reader = this.#readers.get(botId)
-    if (!reader) return
+  /** Nothing is lost by a full disk: what could not be written is read again from where the log ends. */
+  #beginAgain(botId: string, { instanceId }: Reader, error: unknown): void {
+    this.#options.log.error({ err: error, botId }, 'a bot’s output cannot be read')
+    if (this.#readers.get(botId)?.instanceId === instanceId) this.follow(botId, instanceId)
+  }
+
+  /** One at a time for a bot: two readers of one position would both write what they find. */
+  async #read(botId: string, reader: Reader): Promise<void> {
     for (const stream of streams) {
-      let read = 0
+      await this.#skipBacklog(botId, reader, stream)
       for (;;) {
+        if (this.#readers.get(botId) !== reader) return
         const chunk = await this.#options.runtime.readOutput(reader.instanceId, stream, reader.offsets[stream])
-        if (chunk.length === 0 || this.#readers.get(botId) !== reader) break
+        if (chunk.length === 0) break
         reader.offsets[stream] += chunk.length
-        read += chunk.length
-        const lines = reader.splitters[stream].push(chunk)
-        if (lines.length > 0) this.#append(botId, reader, { stream, lines })
-        if (read > backlogMax) break // the others wait
+        this.#append(botId, reader, { stream, lines: reader.splitters[stream].push(chunk) })
+        if (reader.offsets[stream] - (reader.marks[`${reader.instanceId}:${stream}`] ?? 0) > backlogMax) break
       }
       await this.#drop(reader, stream)
     }
+  }
+
+  /** Also a bot that cuts its own output off, or stretches it, is read on from where it is now. */
+  async #skipBacklog(botId: string, reader: Reader, stream: OutputStream): Promise<void> {
+    const bytes = await this.#options.runtime.outputBytes(reader.instanceId, stream)
+    const waiting = bytes - reader.offsets[stream]
+    if (waiting >= 0 && waiting <= backlogMax) return
+    const to = waiting < 0 ? 0 : bytes - backlogKept
+    reader.offsets[stream] = to
+    reader.splitters[stream] = new LineSplitter(to)
+    reader.marks[`${reader.instanceId}:${stream}`] = to
+    reader.dropped[stream] = Math.min(reader.dropped[stream], to)
+    const what =
+      waiting < 0 ? 'was cut off' : `came too fast: ${Math.round((waiting - backlogKept) / 1e6)} MB of it were skipped`
+    this.say(botId, `The output to ${stream} ${what}.`)
   }
 
   async #drop(reader: Reader, stream: OutputStream): Promise<void> {
@@ -151,12 +181,15 @@ export class Output {
     reader: Reader,
     { stream, lines }: { stream: OutputStream; lines: { text: string; endOffset: number }[] },
   ): void {
+    const last = lines.at(-1)
+    if (!last) return
     const at = this.#options.clock.now()
-    reader.marks[`${reader.instanceId}:${stream}`] = lines.at(-1)?.endOffset ?? 0
+    const marks = { ...reader.marks, [`${reader.instanceId}:${stream}`]: last.endOffset }
     const written = this.logOf(botId).append(
       lines.map(({ text }) => ({ at, stream, phase: 'run', text })),
-      reader.marks,
+      marks,
     )
+    Object.assign(reader.marks, marks)
     this.#tell(botId, written)
   }
 

@@ -152,3 +152,15 @@ test('a variable is removed once', async () => {
   assert.equal((await ask('DELETE @/startup/variable/A')).status, 404)
   assert.deepEqual(data(await ask('GET @/logs')), [])
 })
+
+test('all variables together have an end', async () => {
+  const { ask } = await setUp()
+  const value = 'x'.repeat(32_768)
+  for (let index = 0; index < 31; index++)
+    assert.equal((await ask('PUT @/startup/variable', { key: `V${index}`, value, secret: true })).status, 200)
+  const full = await ask('PUT @/startup/variable', { key: 'V31', value })
+  assert.deepEqual([full.status, full.body['code']], [409, 'limit_reached'])
+  const kept = Array.from({ length: 31 }, (_, index) => ({ key: `V${index}` }))
+  const all = await ask('PUT @/startup', { variables: [...kept, { key: 'A', value }] })
+  assert.deepEqual([all.status, all.body['code']], [409, 'limit_reached'])
+})

@@ -15,6 +15,8 @@ import { openVariable, sealVariable } from './variables.ts'
 
 const variablesMax = 256
 const valueBytesMax = 32 * 1024
+// The kernel takes some 2 MB of them at the start of a program.
+const allBytesMax = 1024 * 1024
 const linesDefault = 100
 
 export interface Servers {
@@ -70,7 +72,7 @@ export function serverRoutes(api: Api, app: App, { supervisor, output, resources
 
   api.handle('readServerLogs', async ({ caller, params, query, db }) => {
     const server = await owned(db, caller.userId, params.identifier)
-    return output.logOf(server.bot_id).read(logQuery(query))
+    return output.read(server.bot_id, logQuery(query))
   })
 
   api.handle('getStartup', async ({ caller, params, db }) =>
@@ -95,6 +97,7 @@ export function serverRoutes(api: Api, app: App, { supervisor, output, resources
       if (known.length >= variablesMax && !known.some(({ key }) => key === body.key))
         throw new AppError('limit_reached', { detail: `A server has at most ${variablesMax} variables.` })
       const { key, value, secret = false } = body
+      checkTotal([...known.filter((other) => other.key !== key), { value: Buffer.from(value) }])
       const updated_at = app.clock.now()
       await putVariable(db, {
         bot_id: server.bot_id,
@@ -158,6 +161,7 @@ export function serverRoutes(api: Api, app: App, { supervisor, output, resources
     }
     const gone = known.map(({ key }) => key).filter((key) => !keys.has(key))
     await deleteVariables(db, server.bot_id, gone)
+    checkTotal(await listVariables(db, server.bot_id))
   }
 }
 
@@ -169,6 +173,11 @@ function checkVariable({ key, value }: { key: string; value?: string }, pointer:
   // Bytes that UTF-8 has no place for would reach the bot as other ones.
   if (value !== undefined && !value.isWellFormed())
     throw validationError([{ pointer: `${pointer}/value`, detail: 'must be valid Unicode' }])
+}
+
+function checkTotal(variables: readonly { value: Buffer }[]): void {
+  const bytes = variables.reduce((sum, { value }) => sum + value.length, 0)
+  if (bytes > allBytesMax) throw new AppError('limit_reached', { detail: 'All variables together may have 1 MiB.' })
 }
 
 function isUp({ state }: Server): boolean {

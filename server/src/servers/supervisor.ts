@@ -36,6 +36,7 @@ export class Supervisor {
   readonly #options: Options
   readonly #lock = new KeyedLock()
   readonly #timers = new Map<string, NodeJS.Timeout>()
+  readonly #retries = new Map<string, NodeJS.Timeout>()
   /** Instances whose end somebody waits for, who then deals with it. */
   readonly #awaited = new Map<string, (exit: Exit) => void>()
   readonly #stopping = new AbortController()
@@ -84,15 +85,23 @@ export class Supervisor {
 
   #run(botId: string, work: () => Promise<void>): void {
     if (this.#stopping.signal.aborted) return
-    this.exclusively(botId, work).catch((error: unknown) => this.#later(botId, error, () => this.#run(botId, work)))
+    // Looking again is enough, whatever it was: exits that were not dealt with are found by that too.
+    this.exclusively(botId, work).catch((error: unknown) => this.#later(botId, error, () => this.look(botId)))
   }
 
-  /** Nothing is given up: what failed is looked at again. */
+  /** Nothing is given up: what failed is looked at again, once for each bot however often it failed. */
   #later(what: string, error: unknown, again: () => void): void {
-    if (this.#stopping.signal.aborted) return
+    if (this.#stopping.signal.aborted || this.#retries.has(what)) return
     const isAway = error instanceof DatabaseAway
     if (!isAway) this.#options.app.log.error({ err: error, bot: what }, 'a bot could not be brought in line')
-    setTimeout(again, isAway ? retryMs : retryMs * 10).unref()
+    const timer = setTimeout(
+      () => {
+        this.#retries.delete(what)
+        again()
+      },
+      isAway ? retryMs : retryMs * 20,
+    ).unref()
+    this.#retries.set(what, timer)
   }
 
   async #reconcile(botId: string): Promise<void> {
@@ -106,7 +115,7 @@ export class Supervisor {
     }
     if (!server || server.node_id !== nodeId) return
     const current = instances.find(({ id }) => id === server.instance_id)
-    if (current?.exit) return // `#ended` deals with it
+    if (current?.exit) return this.#settle(current, this.#byOurClock(current.exit))
     if (server.wanted === 'offline') await this.#rest(server, current)
     else await this.#keepUp(server, current)
   }
@@ -128,7 +137,7 @@ export class Supervisor {
     if (current) {
       if (server.is_restart_wanted) {
         await this.stopInstance(server, current.id)
-        await this.#launch({ ...server, instance_id: null })
+        await this.#reconcile(server.bot_id) // something else may be wanted by now
       } else if (server.state !== 'running')
         await changeServer(app.pool.db, server, { state: 'running', state_at: app.clock.now() })
       return
@@ -141,8 +150,24 @@ export class Supervisor {
   async #launch(server: Server): Promise<void> {
     if (server.release_id === null) return // its deployment starts it
     const isRestart = server.state === 'crashed' && !server.is_restart_wanted
-    const instanceId = await this.launch(server, { releaseId: server.release_id, isRestart })
-    if (instanceId !== undefined) this.#options.output.say(server.bot_id, 'Started.')
+    try {
+      const instanceId = await this.launch(server, { releaseId: server.release_id, isRestart })
+      if (instanceId !== undefined) this.#options.output.say(server.bot_id, 'Started.')
+    } catch (error) {
+      if (error instanceof DatabaseAway) throw error
+      await this.#failToStart(server.bot_id, error)
+    }
+  }
+
+  /** What cannot even be started has crashed, with all that follows from that: it is told, and tried again later. */
+  async #failToStart(botId: string, error: unknown): Promise<void> {
+    const { app, output } = this.#options
+    app.log.error({ err: error, bot: botId }, 'a bot could not be started')
+    output.say(botId, 'The bot could not be started. The operator of this server finds the reason in its log.')
+    const server = await findServer(app.pool.db, botId)
+    const exit = { code: null, signal: null, oomKilled: false, at: app.clock.now() }
+    if (server?.instance_id) await this.recordCrash(server, exit)
+    this.look(botId)
   }
 
   #lookIn(botId: string, ms: number): void {
@@ -271,7 +296,7 @@ export class Supervisor {
     if (server && server.deployment_id !== null) return // its deployment deals with it
     if (server?.instance_id === id) {
       await output.finish(botId, id)
-      if (server.wanted === 'offline') await this.stopInstance(server, id)
+      if (server.wanted === 'offline' || server.is_restart_wanted) await this.stopInstance(server, id)
       else await this.recordCrash(server, exit)
     }
     await runtime.forget(id)
@@ -282,14 +307,14 @@ export class Supervisor {
   async recordCrash(server: Server, exit: Exit, { isFinal = false } = {}): Promise<void> {
     const { app, output } = this.#options
     const now = app.clock.now()
-    const isOom = exit.oomKilled || this.#ranOutOfHeap(server.bot_id)
+    const isOom = exit.oomKilled || this.#ranOutOfHeap(server)
     const uptimeMs = exit.at.getTime() - (server.started_at?.getTime() ?? exit.at.getTime())
     const backoff = uptimeMs >= steadyMs ? 0 : server.backoff
     const crashes = [...server.crashes.filter((at) => at.getTime() > exit.at.getTime() - crashWindowMs), exit.at]
     const isLoop = isFinal || crashes.length >= crashesMax
     const waitMs = Math.min(1000 * 2 ** backoff, backoffMaxMs)
     output.say(server.bot_id, crashText(exit, { isOom, waitMs: isLoop ? undefined : waitMs }))
-    const lastLog = this.lastLog(server.bot_id)
+    const lastLog = this.lastLog(server)
     await tx(app.pool.db, async (db) => {
       const isMine = await changeServer(db, server, {
         state: 'crashed',
@@ -307,14 +332,17 @@ export class Supervisor {
     })
   }
 
-  lastLog(botId: string): string {
-    const { data } = this.#options.output.logOf(botId).read({ limit: 50 })
+  /** Of the present run. */
+  lastLog({ bot_id, started_at }: Pick<Server, 'bot_id' | 'started_at'>): string {
+    const since = started_at ?? undefined
+    const { data } = this.#options.output.read(bot_id, { limit: 50, ...(since && { since }) })
     return lastBytes(data.map(({ text }) => text).join('\n'), lastLogBytesMax)
   }
 
   /** V8 says so itself before it gives up. */
-  #ranOutOfHeap(botId: string): boolean {
-    const { data } = this.#options.output.logOf(botId).read({ limit: 50, stream: 'stderr' })
+  #ranOutOfHeap({ bot_id, started_at }: Server): boolean {
+    const since = started_at ?? undefined
+    const { data } = this.#options.output.read(bot_id, { limit: 50, stream: 'stderr', ...(since && { since }) })
     return data.some(({ text }) => text.includes('JavaScript heap out of memory'))
   }
 }

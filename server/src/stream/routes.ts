@@ -78,7 +78,7 @@ export function streamRoutes(api: Api, app: App, { server, credentials, wakes, .
     if (topic.kind === 'logs')
       return {
         topic: name,
-        read: (query) => output.logOf(botId).read(query),
+        read: (query) => output.read(botId, query),
         watch: (listener) => output.watch(botId, listener),
       }
     if (topic.kind !== 'deployment') return undefined

@@ -81,6 +81,7 @@ create index deployments_to_do on deployments (node_id, id)
 -- Bots whose rows are gone and whose processes and files are not yet.
 create table removals (
   bot_id text primary key,
+  -- 'any': it was never on a node; whoever has something of it removes that.
   node_id text not null
 );
 
@@ -88,7 +89,7 @@ create table removals (
 create function note_removal() returns trigger language plpgsql as $$
 begin
   insert into removals (bot_id, node_id)
-    select bot_id, node_id from servers where bot_id = old.id and node_id is not null
+    select bot_id, coalesce(node_id, 'any') from servers where bot_id = old.id
     on conflict do nothing;
   perform pg_notify('botberth_work', 'removal ' || old.id);
   return old;

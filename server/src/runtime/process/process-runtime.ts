@@ -121,7 +121,8 @@ export class ProcessRuntime implements Runtime {
     const marker = `${home}.json`
     const placed = await readJson<Placed>(marker)
     const mounted = release.mounts.map(({ folder }) => folder)
-    if (placed?.releaseId === releaseId && (await this.#hasParents(home, mounted))) return
+    const isPlaced = placed?.releaseId === releaseId && existsSync(home)
+    if (isPlaced && (await this.#hasParents(home, mounted))) return
     await mkdir(home, { recursive: true })
     // Files of both are known until all are in place, so that none is left over.
     const known = new Set([...(placed?.files ?? []), ...release.files])
@@ -191,6 +192,11 @@ export class ProcessRuntime implements Runtime {
     return this.#instances.onExit(onExit)
   }
 
+  outputBytes(instanceId: string, stream: OutputStream): Promise<number> {
+    const stats = statSync(this.#instances.outputFile(instanceId, stream), { throwIfNoEntry: false })
+    return Promise.resolve(stats?.size ?? 0)
+  }
+
   async readOutput(instanceId: string, stream: OutputStream, offset: number): Promise<Buffer> {
     // Asked of every bot every second: a look that finds nothing has to cost next to nothing.
     const path = this.#instances.outputFile(instanceId, stream)
@@ -242,6 +248,10 @@ export class ProcessRuntime implements Runtime {
   forget(instanceId: string): Promise<void> {
     this.#instances.forget(instanceId)
     return Promise.resolve()
+  }
+
+  hasRelease(botId: string, releaseId: string): Promise<boolean> {
+    return Promise.resolve(existsSync(this.#folders.release(botId, releaseId)))
   }
 
   async removeReleases(botId: string, keep: readonly string[]): Promise<void> {

@@ -34,6 +34,8 @@ export interface Sandbox {
   task(view: View, argv: readonly string[], env: Record<string, string>): Launch
 }
 
+/** In a PATH: where the usual programs are. Nothing that a bot's owner sets can hold it. */
+export const systemPath = '\0'
 const inside = '/bot'
 const tools = '/opt/botberth'
 // Both are memory. Builds unpack packages there.
@@ -117,7 +119,7 @@ class Bubblewrap implements Sandbox {
       argv: [...argv, '--setenv', 'BOTBERTH_NAME', name, ...rest],
       env: {},
       cwd: '/',
-      argsFd: environmentFd({ HOME: inside, ...env, PATH: env['PATH']?.replace('{system}', path) ?? path }),
+      argsFd: environmentFd({ HOME: inside, ...env, PATH: env['PATH']?.replace(systemPath, path) ?? path }),
     }
   }
 }
@@ -166,7 +168,7 @@ export class Shim implements Sandbox {
 
   #launch({ project, name }: View, argv: string[], env: Record<string, string>): Launch {
     const path = `${this.#bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
-    const own = { HOME: project, ...env, PATH: env['PATH']?.replace('{system}', path) ?? path, BOTBERTH_NAME: name }
+    const own = { HOME: project, ...env, PATH: env['PATH']?.replace(systemPath, path) ?? path, BOTBERTH_NAME: name }
     return { argv, env: own, cwd: project, argsFd: undefined }
   }
 }

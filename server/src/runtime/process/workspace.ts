@@ -4,9 +4,13 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findByArgument, findByEnvironment, signalProcess } from '../../lib/proc.ts'
 import { run } from '../../lib/run.ts'
+import { StepError } from '../../lib/step-error.ts'
 import type { DependencyCache, Task, Workspace } from '../runtime.ts'
 import { type Folders, removeTree } from './folders.ts'
-import type { Sandbox, View } from './sandbox.ts'
+import { type Sandbox, systemPath, type View } from './sandbox.ts'
+
+// A build that floods its log must not keep the server from everything else.
+const outputMax = 64 * 1024
 
 /** What is known of a release beside its files. */
 export interface Release {
@@ -82,6 +86,7 @@ export class ProcessWorkspace implements Workspace {
         timeoutMs,
         signal,
         onLine,
+        bytesMax: outputMax,
         fds: launch.argsFd === undefined ? [] : ['ignore', launch.argsFd],
       })
     } finally {
@@ -143,7 +148,7 @@ export class ProcessWorkspace implements Workspace {
   async keep(): Promise<void> {
     const release = this.#folders.release(this.#botId, this.#releaseId)
     const mounted = this.#mounts.map(({ folder }) => folder)
-    const files = await listFiles(this.folder, '', mounted)
+    const files = await listFiles(this.folder, mounted)
     const note: Release = { files, mounts: this.#mounts }
     await writeFile(`${release}.json`, JSON.stringify(note))
     await removeTree(release)
@@ -168,7 +173,7 @@ export function botEnvironment(release: Readonly<Record<string, string>>, projec
   )
   // The host's own certificates too: behind a company's proxy nothing else can be reached.
   const base = { LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production', NODE_USE_SYSTEM_CA: '1', ...rest }
-  return first === undefined ? base : { ...base, PATH: `${first}:{system}` }
+  return first === undefined ? base : { ...base, PATH: `${first}:${systemPath}` }
 }
 
 const systemEnv = { PATH: '/usr/bin:/bin' }
@@ -212,13 +217,20 @@ async function isThere(path: string): Promise<boolean> {
 }
 
 /** Files and links, without following any; the folders that are in `without` are left out. */
-async function listFiles(root: string, folder: string, without: readonly string[]): Promise<string[]> {
+async function listFiles(root: string, without: readonly string[]): Promise<string[]> {
   const found: string[] = []
-  for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
-    const path = join(folder, entry.name)
-    if (without.includes(path)) continue
-    if (entry.isDirectory()) found.push(...(await listFiles(root, path, without)))
-    else found.push(path)
+  const folders = ['']
+  for (const folder of folders) {
+    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENAMETOOLONG') throw error
+      throw new StepError('project_too_deep', 'The project has folders within folders that are nested too deep.')
+    })
+    for (const entry of entries) {
+      const path = join(folder, entry.name)
+      if (without.includes(path)) continue
+      if (entry.isDirectory()) folders.push(path)
+      else found.push(path)
+    }
   }
   return found
 }

@@ -39,6 +39,8 @@ interface Note {
   readonly botId: string
   readonly startedAt: string
   readonly bootId: string
+  /** Which folder this note was written in: one in a copy of it speaks of processes that are not the copy's. */
+  readonly folder: string
   /** Of the process that keeps the exit code. Missing if we were killed right after the start. */
   readonly monitor?: Monitor
 }
@@ -61,6 +63,7 @@ interface Known {
 /** The processes of this machine that are bots. They outlive us; what we know of them is on disk. */
 export class Instances {
   readonly #folders: Folders
+  readonly #folder: string
   readonly #isWalled: boolean
   readonly #known = new Map<string, Known>()
   readonly #listeners = new Set<(instance: Instance) => void>()
@@ -71,6 +74,8 @@ export class Instances {
   /** Finds again whatever runs, and learns what ended meanwhile. */
   constructor(folders: Folders, { isWalled }: { isWalled: boolean }) {
     this.#folders = folders
+    const { dev, ino } = statSync(folders.output) // stays the same when the folder is moved, and not when it is copied
+    this.#folder = `${dev}:${ino}`
     this.#isWalled = isWalled
     this.#watcher = watch(folders.status, (_event, file) => {
       if (file?.endsWith('.status')) this.#look(basename(file, '.status'))
@@ -90,6 +95,10 @@ export class Instances {
     if (!note) {
       // Cut short by a loss of power or a full disk. Whose it was is not known, so it may not go on.
       for (const pid of [...findByArgument(id), ...findByEnvironment(nameEntry(id))]) signalProcess(pid, 'SIGKILL')
+      this.forget(id)
+      return
+    }
+    if (note.folder !== this.#folder) {
       this.forget(id)
       return
     }
@@ -128,7 +137,7 @@ export class Instances {
    * if a shell had been told to start it.
    */
   async start({ id, botId }: { id: string; botId: string }, launch: () => Launch): Promise<void> {
-    const note: Note = { id, botId, startedAt: new Date().toISOString(), bootId: bootId() }
+    const note: Note = { id, botId, startedAt: new Date().toISOString(), bootId: bootId(), folder: this.#folder }
     this.#write(note)
     const known: Known = { note, exit: undefined, ended: Promise.withResolvers() }
     this.#known.set(id, known)

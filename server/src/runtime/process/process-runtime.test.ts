@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -87,6 +87,22 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
     second.close()
   })
 }
+
+test('a copy of the data directory has nothing to do with the processes of the original', async () => {
+  const { open, startBot, dataDir } = makeHost('shim')
+  const runtime = open()
+  const { id, text } = await startBot(runtime, 'echo up; exec sleep 300')
+  await until('it', async () => (await text()).includes('up'))
+  const copy = mkdtempSync(join(tmpdir(), 'botberth-copy-'))
+  cpSync(dataDir, copy, { recursive: true })
+  const second = new ProcessRuntime({ dataDir: copy, log, sandbox: 'shim' })
+  assert.deepEqual(await second.list(), [])
+  second.close()
+  rmSync(copy, { recursive: true })
+  assert.equal((await runtime.list()).find((instance) => instance.id === id)?.exit, undefined)
+  await runtime.stop(id, 0)
+  runtime.close()
+})
 
 test('caches that nothing uses go after two weeks or when there are many; one that a release has stays', async () => {
   const { open, dataDir } = makeHost('shim')

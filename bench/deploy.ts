@@ -13,7 +13,7 @@ import { Host } from './lib/host.ts'
 import { npm } from './lib/npm.ts'
 import { checkRatio, median, printTimes } from './lib/report.ts'
 
-const trials = 5
+const trials = 7
 const coldMost = 1.15
 const unchangedMost = 0.15
 
@@ -33,12 +33,15 @@ const { url } = await git.addRepo('bot', {
 })
 let releases = 0
 const raw: number[] = []
+const needed: number[] = [] // without the installation: what no deployment of a new commit can do without
 const cold: number[] = []
 const unchanged: number[] = []
 
 try {
   for (let trial = 0; trial < trials; trial++) {
-    raw.push(await runCommands())
+    const commands = await runCommands()
+    raw.push(commands.all)
+    needed.push(commands.all - commands.install)
     const ours = await runOurs()
     cold.push(ours.cold)
     unchanged.push(ours.unchanged)
@@ -46,9 +49,12 @@ try {
   console.log('\nA bot on discord.js, from the request to its first line:')
   printTimes({
     'git clone, npm ci, node': raw,
+    'git clone, node': needed,
     'botberth, cold': cold,
     'botberth, unchanged dependencies': unchanged,
   })
+  const least = (median(needed) / median(raw)).toFixed(3)
+  console.log(`  ${'git clone, node / git clone, npm ci, node'.padEnd(44)} ${least}  (the least there can be)`)
   checkRatio('cold', median(cold) / median(raw), coldMost)
   checkRatio('unchanged dependencies', median(unchanged) / median(raw), unchangedMost)
 } finally {
@@ -76,7 +82,7 @@ async function deploy(host: Host, botId: string): Promise<number> {
 }
 
 /** What somebody would type, with the Node, the npm and the options that we use. */
-async function runCommands(): Promise<number> {
+async function runCommands(): Promise<{ all: number; install: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'botberth-bench-raw-'))
   const project = join(folder, 'bot')
   const env = {
@@ -84,6 +90,7 @@ async function runCommands(): Promise<number> {
     HOME: folder,
     NODE_ENV: 'production',
     NODE_USE_SYSTEM_CA: '1', // as we do: registries behind a company's proxy need the host's certificates
+    TMPDIR: folder, // npm keeps its compiled code below it
     npm_config_cache: join(folder, 'cache'),
     npm_config_update_notifier: 'false',
   }
@@ -92,12 +99,15 @@ async function runCommands(): Promise<number> {
   try {
     await finish(spawn('git', ['clone', '--quiet', '--depth', '1', url, project], { env, stdio: 'inherit' }))
     const options = ['--no-audit', '--no-fund', '--prefer-offline', '--omit=dev', '--ignore-scripts']
-    const install = [npm, 'ci', ...options]
-    await finish(spawn(process.execPath, install, { cwd: project, env, stdio: ['ignore', 'ignore', 'inherit'] }))
+    const clonedAt = Date.now()
+    await finish(
+      spawn(process.execPath, [npm, 'ci', ...options], { cwd: project, env, stdio: ['ignore', 'ignore', 'inherit'] }),
+    )
+    const installedAt = Date.now()
     const started = spawn(process.execPath, ['index.js'], { cwd: project, env, stdio: ['ignore', 'pipe', 'inherit'] })
     bot = started
     const [line] = (await once(started.stdout, 'data')) as [Buffer]
-    return Number(line.toString()) - at
+    return { all: Number(line.toString()) - at, install: installedAt - clonedAt }
   } finally {
     bot?.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })

@@ -123,8 +123,9 @@ export class Host {
     await waitFor(
       `the deployment ${id} to end`,
       async () => {
-        seen = (await this.ask(`GET /deployments/${id}`)).body
-        return seen['finishedAt'] !== null
+        const { status, body } = await this.ask(`GET /deployments/${id}`)
+        seen = body
+        return status === 200 && seen['finishedAt'] !== null // 503 while the database is away
       },
       timeoutMs,
     )

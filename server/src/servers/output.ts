@@ -141,24 +141,27 @@ export class Output {
   /** One at a time for a bot: two readers of one position would both write what they find. */
   async #read(botId: string, reader: Reader): Promise<void> {
     for (const stream of streams) {
-      await this.#skipBacklog(botId, reader, stream)
-      for (;;) {
+      // Only what is there now: a bot that goes on writing as fast would keep us here for ever.
+      const end = await this.#skipBacklog(botId, reader, stream)
+      while (reader.offsets[stream] < end) {
         if (this.#readers.get(botId) !== reader) return
         const chunk = await this.#options.runtime.readOutput(reader.instanceId, stream, reader.offsets[stream])
-        if (chunk.length === 0) break
+        if (chunk.length === 0) break // cut off meanwhile
         reader.offsets[stream] += chunk.length
         this.#append(botId, reader, { stream, lines: reader.splitters[stream].push(chunk) })
-        if (reader.offsets[stream] - (reader.marks[`${reader.instanceId}:${stream}`] ?? 0) > backlogMax) break
       }
       await this.#drop(reader, stream)
     }
   }
 
-  /** Also a bot that cuts its own output off, or stretches it, is read on from where it is now. */
-  async #skipBacklog(botId: string, reader: Reader, stream: OutputStream): Promise<void> {
+  /**
+   * Returns where the output ends for now. Also a bot that cuts its own output off, or stretches it, is read on from
+   * where it is now.
+   */
+  async #skipBacklog(botId: string, reader: Reader, stream: OutputStream): Promise<number> {
     const bytes = await this.#options.runtime.outputBytes(reader.instanceId, stream)
     const waiting = bytes - reader.offsets[stream]
-    if (waiting >= 0 && waiting <= backlogMax) return
+    if (waiting >= 0 && waiting <= backlogMax) return bytes
     const to = waiting < 0 ? 0 : bytes - backlogKept
     reader.offsets[stream] = to
     reader.splitters[stream] = new LineSplitter(to)
@@ -167,6 +170,7 @@ export class Output {
     const what =
       waiting < 0 ? 'was cut off' : `came too fast: ${Math.round((waiting - backlogKept) / 1e6)} MB of it were skipped`
     this.say(botId, `The output to ${stream} ${what}.`)
+    return bytes
   }
 
   async #drop(reader: Reader, stream: OutputStream): Promise<void> {

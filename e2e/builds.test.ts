@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
+import { zipOf } from '../server/test/archives.ts'
 import { startGitServer } from '../server/test/git-server.ts'
 import { Host } from './host.ts'
 import { beforeEnd, waitFor } from './server.ts'
-import { zipOf } from './zip.ts'
 
 const git = await startGitServer()
 const host = new Host()

@@ -19,32 +19,59 @@ export async function tarGzOf(files: Record<string, string>): Promise<Buffer> {
 
 /** Texts by path, as `zip` packs them. */
 export function zipOf(files: Record<string, string>): Buffer {
-  const [locals, centrals]: [Buffer[], Buffer[]] = [[], []]
-  let offset = 0
-  for (const [path, text] of Object.entries(files)) {
-    const [name, data] = [Buffer.from(path), Buffer.from(text)]
+  return zipOfEntries(...Object.entries(files).map(([name, text]) => ({ name, data: Buffer.from(text) })))
+}
+
+/** What an honest packer writes, unless it says otherwise. */
+interface ZipEntry {
+  name: string
+  data?: Buffer
+  mode?: number
+  flags?: number
+  /** What the headers say, where that is not the truth. */
+  size?: number
+  sum?: number
+  /** Uses the data of the entry before it. */
+  isOverlapping?: boolean
+}
+
+export function zipOfEntries(...entries: ZipEntry[]): Buffer {
+  const locals: Buffer[] = []
+  const centrals: Buffer[] = []
+  let [offset, dataAt] = [0, 0]
+  for (const {
+    name,
+    data = Buffer.alloc(0),
+    mode = 0o100644,
+    flags = 0x800,
+    isOverlapping = false,
+    ...lies
+  } of entries) {
     const packed = deflateRawSync(data)
-    const common = Buffer.alloc(26)
-    common.writeUInt16LE(20, 0) // the version that is needed to unpack it
-    common.writeUInt16LE(0x800, 2) // names are UTF-8
-    common.writeUInt16LE(8, 4) // deflated
-    common.writeUInt32LE(crc32(data), 10)
-    common.writeUInt32LE(packed.length, 14)
-    common.writeUInt32LE(data.length, 18)
-    common.writeUInt16LE(name.length, 22)
-    const local = Buffer.concat([Buffer.from('PK\x03\x04'), common, name, packed])
+    const fields = Buffer.alloc(26)
+    fields.writeUInt16LE(20, 0)
+    fields.writeUInt16LE(flags, 2)
+    fields.writeUInt16LE(8, 4)
+    fields.writeUInt32LE(lies.sum ?? crc32(data), 10)
+    fields.writeUInt32LE(packed.length, 14)
+    fields.writeUInt32LE(lies.size ?? data.length, 18)
+    fields.writeUInt16LE(Buffer.byteLength(name), 22)
+    if (!isOverlapping) {
+      dataAt = offset
+      locals.push(Buffer.from('PK\x03\x04'), fields, Buffer.from(name), packed)
+      offset += 30 + Buffer.byteLength(name) + packed.length
+    }
     const rest = Buffer.alloc(14)
-    rest.writeUInt32LE(offset, 10)
-    centrals.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\0'), common, rest, name]))
-    locals.push(local)
-    offset += local.length
+    rest.writeUInt32LE((mode << 16) >>> 0, 6)
+    rest.writeUInt32LE(dataAt, 10)
+    centrals.push(Buffer.from('PK\x01\x02\x14\x03', 'latin1'), fields, rest, Buffer.from(name))
   }
-  const directory = Buffer.concat(centrals)
+  const central = Buffer.concat(centrals)
   const end = Buffer.alloc(22)
-  end.write('PK\x05\x06', 0, 'latin1')
-  end.writeUInt16LE(centrals.length, 8)
-  end.writeUInt16LE(centrals.length, 10)
-  end.writeUInt32LE(directory.length, 12)
+  end.write('PK\x05\x06', 'latin1')
+  end.writeUInt16LE(entries.length, 8)
+  end.writeUInt16LE(entries.length, 10)
+  end.writeUInt32LE(central.length, 12)
   end.writeUInt32LE(offset, 16)
-  return Buffer.concat([...locals, directory, end])
+  return Buffer.concat([...locals, central, end])
 }

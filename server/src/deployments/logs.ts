@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
+import { Groups } from '../lib/groups.ts'
 import type { Log } from '../lib/log.ts'
 import { type LogLine, type LogQuery, LogStore, type NewLogLine } from '../lib/log-store.ts'
 
@@ -28,7 +29,7 @@ export class DeploymentLogs {
   readonly #waiting = new Map<string, { ref: DeploymentRef; lines: NewLogLine[]; skipped: number }>()
   #isFlushDue = false
   readonly #open = new Map<string, LogStore>()
-  readonly #watchers = new Map<string, Set<(lines: readonly LogLine[]) => void>>()
+  readonly #watchers = new Groups<(lines: readonly LogLine[]) => void>()
 
   constructor(folder: string, { clock, log }: { clock: Clock; log: Log }) {
     this.#folder = folder
@@ -77,7 +78,7 @@ export class DeploymentLogs {
       const store = this.#open.get(id) ?? LogStore.open(this.#folderOf(ref), { bytesMax: bytesKept })
       this.#open.set(id, store)
       const written = store.append(skipped > 0 ? [...lines, note] : lines)
-      for (const listener of this.#watchers.get(id) ?? []) listener(written)
+      for (const listener of this.#watchers.get(id)) listener(written)
     } catch (error) {
       this.#log.error({ err: error, deployment: id }, 'the log of a deployment cannot be written')
     }
@@ -97,12 +98,7 @@ export class DeploymentLogs {
   }
 
   watch({ id }: DeploymentRef, listener: (lines: readonly LogLine[]) => void): () => void {
-    const listeners = this.#watchers.get(id) ?? new Set()
-    this.#watchers.set(id, listeners.add(listener))
-    return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0) this.#watchers.delete(id)
-    }
+    return this.#watchers.add(id, listener)
   }
 
   finish(id: string): void {

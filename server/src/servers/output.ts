@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
+import { Groups } from '../lib/groups.ts'
 import { KeyedLock } from '../lib/keyed-lock.ts'
 import { LineSplitter } from '../lib/lines.ts'
 import type { Log } from '../lib/log.ts'
@@ -31,7 +32,7 @@ export class Output {
   readonly #options: { runtime: Runtime; clock: Clock; log: Log; folder: string }
   readonly #stores = new Map<string, LogStore>()
   readonly #readers = new Map<string, Reader>()
-  readonly #watchers = new Map<string, Set<(lines: readonly LogLine[]) => void>>()
+  readonly #watchers = new Groups<(lines: readonly LogLine[]) => void>()
   readonly #reading = new Map<string, Promise<void>>()
   readonly #lock = new KeyedLock()
   #timer: NodeJS.Timeout | undefined
@@ -101,12 +102,7 @@ export class Output {
   }
 
   watch(botId: string, listener: (lines: readonly LogLine[]) => void): () => void {
-    const listeners = this.#watchers.get(botId) ?? new Set()
-    this.#watchers.set(botId, listeners.add(listener))
-    return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0) this.#watchers.delete(botId)
-    }
+    return this.#watchers.add(botId, listener)
   }
 
   async remove(botId: string): Promise<void> {
@@ -198,6 +194,6 @@ export class Output {
   }
 
   #tell(botId: string, lines: readonly LogLine[]): void {
-    for (const listener of this.#watchers.get(botId) ?? []) listener(lines)
+    for (const listener of this.#watchers.get(botId)) listener(lines)
   }
 }

@@ -20,8 +20,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, test } from 'node:test'
-import { crc32, createGzip, deflateRawSync, gzipSync } from 'node:zlib'
-import { type Header, pack } from 'tar-stream'
+import { createGzip, gzipSync } from 'node:zlib'
+import { type TarEntry, tarOf, zipOfEntries } from '../../test/archives.ts'
 import { AppError } from '../lib/app-error.ts'
 import { unpack } from './archive.ts'
 
@@ -29,70 +29,6 @@ const scratch = mkdtempSync(join(process.env['TEST_SCRATCH'] ?? tmpdir(), 'archi
 after(() => rmSync(scratch, { recursive: true }))
 const newFolder = () => mkdtempSync(join(scratch, 'case-'))
 const limits = { bytesMax: 10_000_000, entriesMax: 10_000 }
-
-type TarEntry = Partial<Header> & { name: string; data?: string | Buffer }
-
-async function tarOf(...entries: TarEntry[]): Promise<Buffer> {
-  const packed = pack()
-  for (const { data = '', ...header } of entries) packed.entry(header, data)
-  packed.finalize()
-  const chunks: Uint8Array[] = []
-  for await (const chunk of packed) chunks.push(chunk as Uint8Array)
-  return Buffer.concat(chunks)
-}
-
-interface ZipEntry {
-  name: string
-  data?: Buffer
-  mode?: number
-  flags?: number
-  /** What the headers say, where that is not the truth. */
-  size?: number
-  sum?: number
-  /** Uses the data of the entry before it. */
-  isOverlapping?: boolean
-}
-
-function zipOf(...entries: ZipEntry[]): Buffer {
-  const locals: Buffer[] = []
-  const centrals: Buffer[] = []
-  let [offset, dataAt] = [0, 0]
-  for (const {
-    name,
-    data = Buffer.alloc(0),
-    mode = 0o100644,
-    flags = 0x800,
-    isOverlapping = false,
-    ...lies
-  } of entries) {
-    const packed = deflateRawSync(data)
-    const fields = Buffer.alloc(26)
-    fields.writeUInt16LE(20, 0)
-    fields.writeUInt16LE(flags, 2)
-    fields.writeUInt16LE(8, 4)
-    fields.writeUInt32LE(lies.sum ?? crc32(data), 10)
-    fields.writeUInt32LE(packed.length, 14)
-    fields.writeUInt32LE(lies.size ?? data.length, 18)
-    fields.writeUInt16LE(Buffer.byteLength(name), 22)
-    if (!isOverlapping) {
-      dataAt = offset
-      locals.push(Buffer.from('PK\x03\x04'), fields, Buffer.from(name), packed)
-      offset += 30 + Buffer.byteLength(name) + packed.length
-    }
-    const rest = Buffer.alloc(14)
-    rest.writeUInt32LE((mode << 16) >>> 0, 6)
-    rest.writeUInt32LE(dataAt, 10)
-    centrals.push(Buffer.from('PK\x01\x02\x14\x03', 'latin1'), fields, rest, Buffer.from(name))
-  }
-  const central = Buffer.concat(centrals)
-  const end = Buffer.alloc(22)
-  end.write('PK\x05\x06', 'latin1')
-  end.writeUInt16LE(entries.length, 8)
-  end.writeUInt16LE(entries.length, 10)
-  end.writeUInt32LE(central.length, 12)
-  end.writeUInt32LE(offset, 16)
-  return Buffer.concat([...locals, central, end])
-}
 
 async function unpackBytes(bytes: Buffer, options = limits) {
   const folder = newFolder()
@@ -185,7 +121,7 @@ test('only one outer folder is taken off, also if it holds another of its name',
   assert.deepEqual(readdirSync(mixed.into), ['a', 'c'])
   const alone = await unpackBytes(await tarOf({ name: 'file', data: 'x' }))
   assert.equal(read(alone.into, 'file'), 'x')
-  assert.deepEqual(readdirSync((await unpackBytes(zipOf())).into), [])
+  assert.deepEqual(readdirSync((await unpackBytes(zipOfEntries())).into), [])
 })
 
 test('names that lead out of the folder are refused', async () => {
@@ -199,10 +135,10 @@ test('names that lead out of the folder are refused', async () => {
     'a/'.repeat(1500),
   ]) {
     await refused(unpackBytes(await tarOf({ name, data: 'x' })), /./)
-    await refused(unpackBytes(zipOf({ name, data: Buffer.from('x') })), /./)
+    await refused(unpackBytes(zipOfEntries({ name, data: Buffer.from('x') })), /./)
   }
-  await refused(unpackBytes(zipOf({ name: '..\\evil' })), /\.\./)
-  await refused(unpackBytes(zipOf({ name: 'a\0b', data: Buffer.from('x') })), /NUL/)
+  await refused(unpackBytes(zipOfEntries({ name: '..\\evil' })), /\.\./)
+  await refused(unpackBytes(zipOfEntries({ name: 'a\0b', data: Buffer.from('x') })), /NUL/)
   await refused(unpackBytes(await tarOf({ name: '../evil' })), /"\.\.\/evil" leads out/)
 })
 
@@ -222,7 +158,7 @@ test('symlinks that could lead out are refused, alone or chained', async () => {
     const link = { name: 'top/l', type: 'symlink' as const, linkname: target }
     if (target !== '') await refused(unpackBytes(await tarOf(file, link)), /symlink/)
     const asZip = [{ name: 'top/deep/file' }, { name: 'top/l', mode: 0o120777, data: Buffer.from(target) }]
-    await refused(unpackBytes(zipOf(...asZip)), /symlink/)
+    await refused(unpackBytes(zipOfEntries(...asZip)), /symlink/)
   }
   // Word by word both are inside; followed one after the other they are not.
   const chained = await tarOf(
@@ -263,7 +199,7 @@ test('devices and FIFOs are refused', async () => {
     await refused(unpackBytes(await tarOf({ name: 'x', type })), /"x" is neither/)
   }
   for (const mode of [0o010644, 0o020644, 0o060644, 0o140644]) {
-    await refused(unpackBytes(zipOf({ name: 'x', mode })), /"x" is neither/)
+    await refused(unpackBytes(zipOfEntries({ name: 'x', mode })), /"x" is neither/)
   }
 })
 
@@ -280,7 +216,7 @@ test('names that come twice: the last file counts, another type is refused', asy
   assert.deepEqual([read(into, 'a'), read(into, 'h'), files], ['last', 'first', 2])
   await refused(unpackBytes(await tarOf({ name: 'a' }, { name: 'a', type: 'directory' })), /twice/)
   await refused(unpackBytes(await tarOf({ name: 'a' }, { name: 'a/b' })), /twice/)
-  await refused(unpackBytes(zipOf({ name: 'a/b' }, { name: 'a' })), /twice/)
+  await refused(unpackBytes(zipOfEntries({ name: 'a/b' }, { name: 'a' })), /twice/)
 })
 
 test('setuid, setgid and sticky bits and write rights for others are dropped', async () => {
@@ -292,26 +228,29 @@ test('setuid, setgid and sticky bits and write rights for others are dropped', a
     ),
   )
   assert.deepEqual([modeOf(into, 's'), modeOf(into, 'p'), modeOf(into, 'd')], [0o755, 0o644, 0o755])
-  const zipped = await unpackBytes(zipOf({ name: 's', mode: 0o107777 }, { name: 'p', mode: 0o100606 }))
+  const zipped = await unpackBytes(zipOfEntries({ name: 's', mode: 0o107777 }, { name: 'p', mode: 0o100606 }))
   assert.deepEqual([modeOf(zipped.into, 's'), modeOf(zipped.into, 'p')], [0o755, 0o644])
 })
 
 test('encrypted, damaged and lying zip entries are refused', async () => {
   const data = Buffer.from('hello'.repeat(100))
-  await refused(unpackBytes(zipOf({ name: 'x', data, flags: 1 })), /"x" is encrypted/)
-  await refused(unpackBytes(zipOf({ name: 'x', data, sum: 1 })), /checksum/)
-  await refused(unpackBytes(zipOf({ name: 'x', data, size: 10 })), /./)
-  await refused(unpackBytes(zipOf({ name: 'x', data, size: 1000 })), /./)
+  await refused(unpackBytes(zipOfEntries({ name: 'x', data, flags: 1 })), /"x" is encrypted/)
+  await refused(unpackBytes(zipOfEntries({ name: 'x', data, sum: 1 })), /checksum/)
+  await refused(unpackBytes(zipOfEntries({ name: 'x', data, size: 10 })), /./)
+  await refused(unpackBytes(zipOfEntries({ name: 'x', data, size: 1000 })), /./)
 })
 
 test('a bomb is refused while it is unpacked, however it lies about its size', async () => {
   const zeros = Buffer.alloc(50_000_000)
-  await refused(unpackBytes(zipOf({ name: 'x', data: zeros })), /more than 10000000 bytes/)
-  await refused(unpackBytes(zipOf({ name: 'x', data: zeros, size: 100 })), /./)
+  await refused(unpackBytes(zipOfEntries({ name: 'x', data: zeros })), /more than 10000000 bytes/)
+  await refused(unpackBytes(zipOfEntries({ name: 'x', data: zeros, size: 100 })), /./)
   await refused(unpackBytes(gzipSync(await tarOf({ name: 'x', data: zeros }))), /more than 10000000 bytes/)
   const overlapping = Array.from({ length: 200 }, (_, index) => ({ name: `x${index}`, isOverlapping: index > 0 }))
   const data = Buffer.alloc(1_000_000)
-  await refused(unpackBytes(zipOf(...overlapping.map((entry) => ({ ...entry, data })))), /more than 10000000 bytes/)
+  await refused(
+    unpackBytes(zipOfEntries(...overlapping.map((entry) => ({ ...entry, data })))),
+    /more than 10000000 bytes/,
+  )
   await refused(unpackBytes(gzipSync(Buffer.alloc(100_000_000))), /headers are too large/)
 })
 
@@ -342,13 +281,16 @@ test('a million entries are refused early, and implied folders count', { timeout
   const deep = Array.from({ length: 50 }, (_, index) => ({ name: `${index}/${'d/'.repeat(400)}x` }))
   await refused(unpackBytes(await tarOf(...deep)), /more than 10000 entries/)
   const tooMany = { bytesMax: 1000, entriesMax: 3 }
-  await refused(unpackBytes(zipOf({ name: 'a' }, { name: 'b' }, { name: 'c' }, { name: 'd' }), tooMany), /3 entries/)
-  await unpackBytes(zipOf({ name: 'a' }, { name: 'b/' }, { name: 'b/d' }), tooMany)
+  await refused(
+    unpackBytes(zipOfEntries({ name: 'a' }, { name: 'b' }, { name: 'c' }, { name: 'd' }), tooMany),
+    /3 entries/,
+  )
+  await unpackBytes(zipOfEntries({ name: 'a' }, { name: 'b/' }, { name: 'b/d' }), tooMany)
 })
 
 test('what is no archive, or is cut off, is refused', async () => {
   const tar = await tarOf({ name: 'a', data: 'x'.repeat(5000) }, { name: 'b', data: 'y' })
-  const zip = zipOf({ name: 'a', data: Buffer.alloc(5000, 'x') })
+  const zip = zipOfEntries({ name: 'a', data: Buffer.alloc(5000, 'x') })
   for (const bytes of [
     Buffer.alloc(0),
     Buffer.from('P'),
@@ -367,7 +309,7 @@ test('bytes changed at random give an error or a tree, never a hang or anything 
   timeout: 60_000,
 }, async () => {
   const tar = await tarOf({ name: 'a', data: 'x'.repeat(600) }, { name: 'b', type: 'symlink', linkname: 'a' })
-  const zip = zipOf(
+  const zip = zipOfEntries(
     { name: 'a/b', data: Buffer.alloc(600, 'xyz') },
     { name: 'c', mode: 0o120777, data: Buffer.from('a') },
   )
@@ -385,7 +327,7 @@ test('bytes changed at random give an error or a tree, never a hang or anything 
 test('it stops when it is told to', async () => {
   const folder = newFolder()
   const file = join(folder, 'archive')
-  for (const bytes of [await tarOf({ name: 'a' }), gzipSync(await tarOf({ name: 'a' })), zipOf({ name: 'a' })]) {
+  for (const bytes of [await tarOf({ name: 'a' }), gzipSync(await tarOf({ name: 'a' })), zipOfEntries({ name: 'a' })]) {
     writeFileSync(file, bytes)
     const into = newFolder()
     await assert.rejects(unpack(file, into, { ...limits, signal: AbortSignal.abort() }), { name: 'AbortError' })
@@ -399,7 +341,7 @@ test('of 3,000 small files none stays open', async () => {
     data: Buffer.alloc(3000, 'x'),
   }))
   const before = readdirSync('/proc/self/fd').length
-  for (const bytes of [gzipSync(await tarOf(...files)), zipOf(...files)]) {
+  for (const bytes of [gzipSync(await tarOf(...files)), zipOfEntries(...files)]) {
     const { files: count, into } = await unpackBytes(bytes)
     assert.equal(count, 3000)
     assert.equal(lstatSync(join(into, 'm7/107.js')).size, 3000)

@@ -1,5 +1,6 @@
 import type { App } from '../context.ts'
 import { DatabaseAway } from '../db/pool.ts'
+import { Groups } from '../lib/groups.ts'
 import { listRunningServers } from '../servers/queries.ts'
 import type { Resources } from '../servers/resources.ts'
 
@@ -12,7 +13,7 @@ type Listener = (body: string) => void
 export class ResourceFeed {
   readonly #app: App
   readonly #resources: Resources
-  readonly #listeners = new Map<string, Set<Listener>>()
+  readonly #listeners = new Groups<Listener>()
   readonly #timer: NodeJS.Timeout
   #isSampling = false
 
@@ -27,22 +28,17 @@ export class ResourceFeed {
   }
 
   add(botId: string, listener: Listener): () => void {
-    const listeners = this.#listeners.get(botId) ?? new Set()
-    this.#listeners.set(botId, listeners.add(listener))
-    return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0 && this.#listeners.get(botId) === listeners) this.#listeners.delete(botId)
-    }
+    return this.#listeners.add(botId, listener)
   }
 
   async #sample(): Promise<void> {
     if (this.#isSampling || this.#listeners.size === 0) return
     this.#isSampling = true
     try {
-      const servers = await listRunningServers(this.#app.pool.db, [...this.#listeners.keys()])
+      const servers = await listRunningServers(this.#app.pool.db, this.#listeners.keys())
       for (const server of servers) {
         const body = JSON.stringify(await this.#resources.read(server))
-        for (const listener of this.#listeners.get(server.bot_id) ?? []) listener(body)
+        for (const listener of this.#listeners.get(server.bot_id)) listener(body)
       }
     } catch (error) {
       // The next sample is two seconds away.

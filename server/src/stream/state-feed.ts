@@ -4,6 +4,7 @@ import type { ServerState } from '../db/tables.ts'
 import type { DeploymentRow } from '../deployments/queries.ts'
 import { deploymentJson } from '../deployments/routes.ts'
 import type { Wakes } from '../jobs/wake.ts'
+import { Groups } from '../lib/groups.ts'
 
 const batchMs = 50
 const retryMs = 1_000
@@ -51,18 +52,17 @@ export class StateFeed {
   }
 
   add(listener: StateListener): () => void {
-    this.#byId.add(listener.id, listener)
-    this.#byBot.add(listener.botId, listener)
+    const leaveId = this.#byId.add(listener.id, listener)
+    const leaveBot = this.#byBot.add(listener.botId, listener)
     this.read(listener.id)
     return () => {
-      this.#byId.delete(listener.id, listener)
-      this.#byBot.delete(listener.botId, listener)
+      leaveId()
+      leaveBot()
     }
   }
 
   addUser(listener: UserListener): () => void {
-    this.#byUser.add(listener.userId, listener)
-    return () => this.#byUser.delete(listener.userId, listener)
+    return this.#byUser.add(listener.userId, listener)
   }
 
   read(id: string): void {
@@ -161,35 +161,3 @@ type Owned = DeploymentRow & { user_id: string }
 const selectServers = `select s.bot_id, b.user_id, b.identifier, s.state, s.restart_at
   from servers s join bots b on b.id = s.bot_id`
 const selectDeployments = 'select d.*, b.user_id from deployments d join bots b on b.id = d.bot_id'
-
-/** Sets by a key, without empty ones. */
-class Groups<T> {
-  readonly #groups = new Map<string, Set<T>>()
-
-  get size(): number {
-    return this.#groups.size
-  }
-
-  has(key: string): boolean {
-    return this.#groups.has(key)
-  }
-
-  keys(): string[] {
-    return [...this.#groups.keys()]
-  }
-
-  /** A copy: those in it may leave while it is walked. */
-  get(key: string): T[] {
-    return [...(this.#groups.get(key) ?? [])]
-  }
-
-  add(key: string, value: T): void {
-    this.#groups.set(key, (this.#groups.get(key) ?? new Set()).add(value))
-  }
-
-  delete(key: string, value: T): void {
-    const group = this.#groups.get(key)
-    group?.delete(value)
-    if (group?.size === 0) this.#groups.delete(key)
-  }
-}

@@ -7,11 +7,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import autocannon from 'autocannon'
+import { load } from './lib/load.ts'
 
 const trials = 7
 const rounds = 3
-const warmUpSeconds = 2
+const warmUpSeconds = 4
 const seconds = 2
 const connections = 50
 const least = 0.8
@@ -109,10 +109,10 @@ async function runTrial(path: string, contenders: Contender[]): Promise<Map<stri
   for (const { name, args, env } of contenders) urls.set(name, await start(args, env))
   for (let round = 0; round <= rounds; round++) {
     for (const { name, headers = {} } of contenders) {
-      const duration = round === 0 ? warmUpSeconds : seconds
-      const { requests, non2xx } = await autocannon({ url: urls.get(name) + path, headers, connections, duration })
-      if (non2xx > 0) throw new Error(`${name} answered ${non2xx} requests with an error`)
-      if (round > 0) rates.set(name, [...(rates.get(name) ?? []), requests.average]) // the first round only warms up
+      const isWarmUp = round === 0
+      const url = urls.get(name) + path
+      const rate = await load({ url, headers, connections, seconds: isWarmUp ? warmUpSeconds : seconds })
+      if (!isWarmUp) rates.set(name, [...(rates.get(name) ?? []), rate])
     }
   }
   await stopAll()

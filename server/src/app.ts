@@ -19,7 +19,6 @@ import { Api } from './http/endpoint.ts'
 import { pathOf } from './http/errors.ts'
 import { isLocalRequest } from './http/local.ts'
 import { answerUnrouted, apiBases, isBelow, Paths, routeUrl, toPattern } from './http/paths.ts'
-import { routeOf } from './http/request.ts'
 import { makeServer } from './http/server.ts'
 import { pageRoutes } from './info/pages.ts'
 import { probeRoutes } from './info/probes.ts'
@@ -39,7 +38,7 @@ export async function buildServer(app: App, work: Work): Promise<FastifyInstance
   const times = new RequestTimes()
   const server = makeServer(app, {
     unrouted: (request, reply) => answerUnroutedRequest({ paths, gatekeeper }, request, reply),
-    answered: (request, reply) => times.observe(request.method, routeOf(request), reply),
+    answered: (answer) => times.observe(answer),
   })
   const paths = new Paths(server)
   const tokens = new Tokens(app.secrets.keyFor('jwt'), app.clock)

@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { App } from '../context.ts'
 import type { Caller } from '../http/request.ts'
 import { AppError } from '../lib/app-error.ts'
@@ -54,10 +55,12 @@ export class Credentials {
   }
 
   /** Who it is, if that is known already: nearly always, and without a promise. */
-  peek(headers: IncomingHttpHeaders): Caller | undefined {
+  peek({ headers, socket }: IncomingMessage): Caller | undefined {
     const key = headers['x-api-key']
-    const hash = typeof key === 'string' && key !== '' ? hashOf('key', key) : tokenHash(headers.authorization)
-    const known = hash ? this.#remembered(hash) : undefined
+    const isKey = typeof key === 'string' && key !== ''
+    const secret = isKey ? key : bearerToken(headers.authorization)
+    if (secret === undefined) return undefined
+    const known = this.#remembered(connectionHash(socket, isKey ? 'key' : 'token', secret))
     return known && this.#admit(known)
   }
 
@@ -167,16 +170,28 @@ function hashOf(kind: 'key' | 'token' | 'cookie', secret: string): string {
   return kind + sha256(secret).toString('base64')
 }
 
+interface Sent {
+  readonly kind: 'key' | 'token'
+  readonly secret: string
+  readonly hash: string
+}
+
+const lastSent = new WeakMap<Socket, Sent>()
+
+/** Clients send the same credential again and again on one connection: hashing it is most of what knowing it costs. */
+function connectionHash(socket: Socket, kind: Sent['kind'], secret: string): string {
+  const last = lastSent.get(socket)
+  if (last?.kind === kind && last.secret === secret) return last.hash
+  const hash = hashOf(kind, secret)
+  lastSent.set(socket, { kind, secret, hash })
+  return hash
+}
+
 interface UserOfCredential {
   readonly id: string
   readonly user_id: string
   readonly role: 'owner' | 'user'
   readonly suspended_at: Date | null
-}
-
-function tokenHash(header: string | undefined): string | undefined {
-  const token = bearerToken(header)
-  return token && hashOf('token', token)
 }
 
 function bearerToken(header: string | undefined): string | undefined {

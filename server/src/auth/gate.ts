@@ -82,7 +82,7 @@ export class Gatekeeper {
   }
 
   #caller(request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
-    const known = this.#credentials.peek(request.headers)
+    const known = this.#credentials.peek(request.raw)
     if (known) return this.#limited(known, request, reply)
     return this.#credentials.find(request.headers).then((caller) => this.#limited(caller, request, reply))
   }

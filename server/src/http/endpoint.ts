@@ -89,7 +89,7 @@ export class Api {
       handler: (request, reply) => {
         const input = readInput(request, reply)
         const caller = findCaller(request)
-        reply.code(status)
+        if (status !== 200) reply.code(status)
         if (!endpoint.creates) return handler({ ...input, caller, request, reply, db } as ApiRequest<N>)
         const creation = { ...input, caller, request, reply }
         return this.#create(endpoint, creation, (db) => handler({ ...creation, db } as ApiRequest<N>))

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { App } from '../context.ts'
 import { AppError } from '../lib/app-error.ts'
-import type { Log } from '../lib/log.ts'
+import { type Answered, answerClass, bindAnswer, newRequestId } from './answer.ts'
 import { jsonBytesMax, readBody } from './body.ts'
 import { pathOf, problemOf, sendError } from './errors.ts'
 import { corsHeaders, isApi, isDecodable } from './paths.ts'
@@ -18,7 +17,7 @@ interface Hooks {
   /** No route takes the request: answers or rejects, before any body is read. */
   unrouted(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** The answer is made and about to be written. */
-  answered(request: FastifyRequest, reply: FastifyReply): void
+  answered(answer: Answered): void
 }
 
 /** A server with everything that holds for all paths: ids, headers, limits, errors. Routes come on top. */
@@ -32,7 +31,12 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
     forceCloseConnections: 'idle',
     return503OnClosing: false, // what has arrived is answered, and its connection closed
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
-    http: { headersTimeout: headerTimeoutMs, connectionsCheckingInterval: 5_000, requireHostHeader: false }, // see below
+    http: {
+      headersTimeout: headerTimeoutMs,
+      connectionsCheckingInterval: 5_000,
+      requireHostHeader: false, // see below
+      ServerResponse: answerClass(log, hooks.answered),
+    },
     frameworkErrors: (error, request, reply) => sendError(log, error, { request, reply }),
     rewriteUrl: (request) => normalUrl(request.url ?? '/'),
     clientErrorHandler: answerBrokenRequest,
@@ -43,9 +47,7 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
   // An expectation that we do not know is no reason to refuse a request.
   server.server.on('checkExpectation', (request, response) => server.routing(request, response))
   server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
-    reply.header('x-content-type-options', 'nosniff')
-    reply.header('cache-control', 'no-store') // pages set a policy of their own, see `pageHeaders`
+    bindAnswer(request, reply)
     if (request.headers.origin !== undefined && isApi(pathOf(request.url))) reply.headers(corsHeaders)
     // Node's own check of this answers without a body.
     const hosts = countHosts(request.raw.rawHeaders)
@@ -53,12 +55,6 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
     if (isWrong) done(new AppError('invalid_request', { detail: 'The request needs one Host header.' }))
     else if (request.is404) hooks.unrouted(request, reply).catch(done)
     else done()
-  })
-  // Not `onResponse`, which listens for the end of every answer and costs a small one a sixth of its time.
-  server.addHook('onSend', (request, reply, payload, done) => {
-    logAnswer(log, request, reply)
-    hooks.answered(request, reply)
-    done(null, payload)
   })
   return server
 }
@@ -71,32 +67,6 @@ function countHosts(rawHeaders: readonly string[]): number {
     if (name?.length === 4 && name.toLowerCase() === 'host') count++
   }
   return count
-}
-
-/** Reads that went well are many and say little: they are logged at `debug` only. */
-function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply): void {
-  const status = reply.statusCode
-  const isQuiet = status < 400 && (request.method === 'GET' || request.method === 'HEAD')
-  const level = status >= 500 ? 'warn' : isQuiet ? 'debug' : 'info'
-  if (!log.isLevelEnabled(level)) return
-  const fields = {
-    requestId: request.id,
-    method: request.method,
-    path: pathOf(request.url),
-    status,
-    ms: Math.round(reply.elapsedTime),
-    ip: request.ip,
-  }
-  log[level](fields, 'request')
-}
-
-// Unique, not secret: a counter is ten times cheaper than a random id for each.
-const processId = randomUUID().slice(0, 18)
-let requests = 0
-
-function newRequestId(): string {
-  requests++
-  return `${processId}-${requests.toString(36)}`
 }
 
 function saneId(given: string | string[] | undefined): string | undefined {

@@ -4,7 +4,7 @@ import { RequestTimes } from './request-times.ts'
 
 test('buckets are cumulative, and count and sum belong to them', () => {
   const times = new RequestTimes()
-  for (const ms of [1, 5, 30, 20_000]) times.observe('GET', '/a', { statusCode: 200, elapsedTime: ms })
+  for (const elapsedMs of [1, 5, 30, 20_000]) times.observe({ method: 'GET', route: '/a', status: 200, elapsedMs })
   const text = times.text()
   const value = (name: string) =>
     Number(new RegExp(`^botberth_http_request_duration_seconds_${name} (.*)$`, 'm').exec(text)?.[1])

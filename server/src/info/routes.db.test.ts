@@ -142,6 +142,8 @@ test('metrics are for loopback, or for whoever has the token', async () => {
   assert.match(text, /nodejs_eventloop_lag_seconds/)
   const again = await fetch(`${local.url}/metrics`).then((answer) => answer.text())
   assert.match(again, /botberth_http_request_duration_seconds_count\{method="GET",route="\/metrics",status="200"\} 1/)
+  const sum = /_seconds_sum\{method="GET",route="\/metrics",status="200"\} (\S+)/.exec(again)?.[1]
+  assert(Number(sum) > 0, `a request took ${sum} s`)
   assert.equal((await fetch(`${local.url}/metrics`, { headers: { 'x-forwarded-for': '127.0.0.1' } })).status, 403)
 
   const token = 'a-long-enough-token'

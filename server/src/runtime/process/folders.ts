@@ -11,6 +11,8 @@ export class Folders {
   /** Links to the programs that we ship, for bots that run without walls. */
   readonly tools: string
   readonly bots: string
+  /** Which bot has which number. */
+  readonly numbers: string
 
   constructor(dataDir: string) {
     this.status = join(dataDir, 'instances')
@@ -18,7 +20,8 @@ export class Folders {
     this.caches = join(dataDir, 'dependencies')
     this.tools = join(dataDir, 'tools')
     this.bots = join(dataDir, 'bots')
-    for (const folder of [this.status, this.output, this.caches, this.tools, this.bots])
+    this.numbers = join(dataDir, 'numbers')
+    for (const folder of [this.status, this.output, this.caches, this.tools, this.bots, this.numbers])
       mkdirSync(folder, { recursive: true, mode: 0o700 })
   }
 

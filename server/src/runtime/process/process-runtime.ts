@@ -1,4 +1,4 @@
-import { closeSync, existsSync, realpathSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, realpathSync, statSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -8,9 +8,11 @@ import { listTree, readProc, readTimes } from '../../lib/proc.ts'
 import { RunError, run } from '../../lib/run.ts'
 import type { FileEntry, Instance, InstanceSpec, Limits, OutputStream, Runtime, Stats, Workspace } from '../runtime.ts'
 import { pruneCaches } from './caches.ts'
+import { Confinement } from './confinement.ts'
 import { Folders, removeTree } from './folders.ts'
 import { Instances } from './instances.ts'
-import { findBubblewrap, type Sandbox, Shim, type View } from './sandbox.ts'
+import { Reach } from './reach.ts'
+import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sandbox.ts'
 import { findToolchain, linkTools, type Toolchain } from './toolchain.ts'
 import {
   botEnvironment,
@@ -40,6 +42,8 @@ interface Options {
 export class ProcessRuntime implements Runtime {
   readonly #folders: Folders
   readonly #sandbox: Sandbox
+  /** Undefined: bots are the same user as we are. */
+  readonly #confinement: Confinement | undefined
   readonly #instances: Instances
   readonly #toolchain: Toolchain
   readonly #starting = new Map<string, Promise<void>>()
@@ -48,7 +52,9 @@ export class ProcessRuntime implements Runtime {
   constructor({ dataDir, log, sandbox }: Options) {
     this.#folders = new Folders(dataDir)
     this.#toolchain = findToolchain()
-    this.#sandbox = sandbox === 'shim' ? this.#makeShim() : this.#chooseSandbox(log)
+    const { sandbox: found, confinement } = sandbox === 'shim' ? { sandbox: this.#makeShim() } : this.#putUpWalls(log)
+    this.#sandbox = found
+    this.#confinement = confinement
     this.#instances = new Instances(this.#folders, { isWalled: this.walls !== undefined })
   }
 
@@ -56,17 +62,36 @@ export class ProcessRuntime implements Runtime {
     return this.#sandbox.walls
   }
 
-  #chooseSandbox(log: Log): Sandbox {
+  #putUpWalls(log: Log): { sandbox: Sandbox; confinement?: Confinement } {
     const program = this.#toolchain.find('bwrap')
+    if (program !== undefined && process.getuid?.() === 0) {
+      const { sandbox, confinement, problem } = this.#confine(program)
+      if (sandbox) return { sandbox, confinement }
+      log.warn({ problem }, 'bots run as root behind their walls: users of their own cannot be had on this machine')
+    }
     const found = findBubblewrap(program, this.#toolchain)
     if (found.sandbox && found.problem !== undefined)
       log.warn({ problem: found.problem }, 'the walls around bots are weaker than they could be: update bubblewrap')
-    if (found.sandbox) return found.sandbox
+    if (found.sandbox) return { sandbox: found.sandbox }
     log.warn(
       { problem: found.problem },
       'bots run WITHOUT walls between them and this machine: bubblewrap cannot be used. Install the package bubblewrap, and host only bots that you trust until then',
     )
-    return this.#makeShim()
+    return { sandbox: this.#makeShim() }
+  }
+
+  /** With a user of its own for each bot. */
+  #confine(program: string) {
+    const { bots, caches } = this.#folders
+    for (const folder of [bots, caches]) chmodSync(folder, 0o711)
+    const reach = new Reach([bots, caches, dirname(this.#toolchain.node), this.#toolchain.npm])
+    const confinement = new Confinement(this.#folders, reach)
+    const name = 'probe'
+    confinement.admit(name)
+    const trial = { reach, project: this.#folders.bot(name), enter: confinement.enter(name) }
+    const found = findBubblewrap(program, this.#toolchain, trial)
+    confinement.forget(name)
+    return { ...found, confinement }
   }
 
   #makeShim(): Sandbox {
@@ -87,7 +112,12 @@ export class ProcessRuntime implements Runtime {
   }
 
   async prepare(bot: { id: string; limits: Limits }, releaseId: string): Promise<Workspace> {
-    const surroundings = { folders: this.#folders, sandbox: this.#sandbox, open: this.#open }
+    const surroundings = {
+      folders: this.#folders,
+      sandbox: this.#sandbox,
+      confinement: this.#confinement,
+      open: this.#open,
+    }
     const workspace = new ProcessWorkspace(surroundings, bot.id, releaseId)
     await workspace.clear()
     return workspace
@@ -107,6 +137,7 @@ export class ProcessRuntime implements Runtime {
     const view: View = {
       project: this.#folders.home(botId),
       name: id,
+      enter: this.#confinement?.enter(botId),
       mounts: release.mounts.map(({ from, folder }) => ({ from, to: join('/bot', folder) })),
     }
     const project = this.#sandbox.projectPath(view)
@@ -122,6 +153,7 @@ export class ProcessRuntime implements Runtime {
     const placed = await readJson<Placed>(marker)
     const mounted = release.mounts.map(({ folder }) => folder)
     const isPlaced = placed?.releaseId === releaseId && existsSync(home)
+    await this.#confinement?.own(botId, home)
     if (isPlaced && (await this.#hasParents(home, mounted))) return
     await mkdir(home, { recursive: true })
     // Files of both are known until all are in place, so that none is left over.
@@ -165,19 +197,10 @@ export class ProcessRuntime implements Runtime {
     const view: View = {
       project: this.#folders.home(botId),
       name: releaseId,
+      enter: this.#confinement?.enter(botId),
       mounts: [{ from: this.#folders.release(botId, releaseId), to: '/release' }],
     }
-    const launch = this.#sandbox.task(view, argv, {})
-    try {
-      await run(launch.argv, {
-        cwd: launch.cwd,
-        env: launch.env,
-        timeoutMs: 300_000,
-        fds: launch.argsFd === undefined ? [] : ['ignore', launch.argsFd],
-      })
-    } finally {
-      if (launch.argsFd !== undefined) closeSync(launch.argsFd)
-    }
+    await runLaunch(this.#sandbox.task(view, argv, {}), { timeoutMs: 300_000 })
   }
 
   stop(instanceId: string, graceMs: number): Promise<void> {
@@ -270,6 +293,7 @@ export class ProcessRuntime implements Runtime {
       this.#instances.forget(id)
     }
     await removeTree(this.#folders.bot(botId))
+    this.#confinement?.forget(botId)
   }
 
   hasFiles(botId: string): Promise<boolean> {

@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type RunOptions, run } from '../../lib/run.ts'
+import { Reach } from './reach.ts'
 import { systemView, type Toolchain } from './toolchain.ts'
 
 /** What one command sees of the machine. */
@@ -12,6 +14,8 @@ export interface View {
   readonly mounts: readonly { from: string; to: string; isWritable?: boolean }[]
   /** Shows in the process list; tells whose process it is. */
   readonly name: string
+  /** In front of everything: what makes the process another user, and puts it under limits. */
+  readonly enter?: readonly string[] | undefined
 }
 
 export interface Launch {
@@ -34,6 +38,15 @@ export interface Sandbox {
   task(view: View, argv: readonly string[], env: Record<string, string>): Launch
 }
 
+/** Runs one to its end. Rejects with a RunError. */
+export async function runLaunch({ argv, env, cwd, argsFd }: Launch, options: Omit<RunOptions, 'cwd' | 'env' | 'fds'>) {
+  try {
+    await run(argv, { ...options, cwd, env, fds: argsFd === undefined ? [] : ['ignore', argsFd] })
+  } finally {
+    if (argsFd !== undefined) closeSync(argsFd)
+  }
+}
+
 /** In a PATH: where the usual programs are. Nothing that a bot's owner sets can hold it. */
 export const systemPath = '\0'
 const inside = '/bot'
@@ -48,18 +61,20 @@ class Bubblewrap implements Sandbox {
   readonly #base: string[]
   readonly #program: string
   readonly #isStrict: boolean
+  readonly #reach: Reach
 
   /** Not strict: for an old bubblewrap, or a kernel that refuses, without bounds on memory files and user namespaces. */
-  constructor(program: string, { node, npm }: Toolchain, { isStrict }: { isStrict: boolean }) {
+  constructor(program: string, { node, npm }: Toolchain, { isStrict, reach }: { isStrict: boolean; reach: Reach }) {
     this.#program = program
     this.#isStrict = isStrict
+    this.#reach = reach
     this.#base = [
       ...systemView(),
       '--ro-bind',
-      node,
+      reach.path(node),
       `${tools}/bin/node`,
       '--ro-bind',
-      npm,
+      reach.path(npm),
       `${tools}/npm`,
       '--symlink',
       '../npm/bin/npm-cli.js',
@@ -111,9 +126,13 @@ class Bubblewrap implements Sandbox {
     return [...memory, ...['/proc', '/dev', '/'].flatMap((path) => ['--remount-ro', path])]
   }
 
-  #launch({ project, mounts, name }: View, rest: string[], env: Record<string, string>): Launch {
-    const binds = mounts.flatMap(({ from, to, isWritable }) => [isWritable ? '--bind' : '--ro-bind', from, to])
-    const argv = [this.#program, ...this.#base, '--bind', project, inside, ...binds, '--chdir', inside]
+  #launch({ project, mounts, name, enter = [] }: View, rest: string[], env: Record<string, string>): Launch {
+    const binds = [{ from: project, to: inside, isWritable: true }, ...mounts].flatMap(({ from, to, isWritable }) => [
+      isWritable ? '--bind' : '--ro-bind',
+      this.#reach.path(from),
+      to,
+    ])
+    const argv = [...enter, this.#program, ...this.#base, ...binds, '--chdir', inside]
     const path = `${tools}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
     return {
       argv: [...argv, '--setenv', 'BOTBERTH_NAME', name, ...rest],
@@ -185,6 +204,9 @@ while :; do
   code=$?
   kill -0 "$child" 2>/dev/null || break
 done
+wait "$child" # again: a signal may have come in the moment of its end, and was what the first one told of
+again=$?
+[ "$again" = 127 ] || code=$again
 printf '{ "exit-code": %s }\\n' "$code" >&3
 exit "$code"`
 
@@ -194,20 +216,33 @@ interface Found {
   readonly problem?: string
 }
 
+interface Trial {
+  readonly project: string
+  readonly enter: readonly string[]
+  readonly reach: Reach
+}
+
 /** The strongest that works here; in many containers none does. */
-export function findBubblewrap(program: string | undefined, toolchain: Toolchain): Found {
+export function findBubblewrap(program: string | undefined, toolchain: Toolchain, trial?: Trial): Found {
   if (program === undefined) return { problem: 'it is not installed' }
-  const strict = new Bubblewrap(program, toolchain, { isStrict: true })
-  const problem = tryBubblewrap(strict)
-  if (problem === undefined) return { sandbox: strict }
-  const weaker = new Bubblewrap(program, toolchain, { isStrict: false })
-  return tryBubblewrap(weaker) === undefined ? { sandbox: weaker, problem } : { problem }
+  const project = trial?.project ?? mkdtempSync(join(tmpdir(), 'botberth-'))
+  const reach = trial?.reach ?? new Reach()
+  const problemWith = (sandbox: Bubblewrap) =>
+    trySandbox(sandbox, { project, mounts: [], name: 'probe', enter: trial?.enter })
+  try {
+    const strict = new Bubblewrap(program, toolchain, { isStrict: true, reach })
+    const problem = problemWith(strict)
+    if (problem === undefined) return { sandbox: strict }
+    const weaker = new Bubblewrap(program, toolchain, { isStrict: false, reach })
+    return problemWith(weaker) === undefined ? { sandbox: weaker, problem } : { problem }
+  } finally {
+    rmSync(project, { recursive: true })
+  }
 }
 
 /** What is wrong with it on this machine, if anything. */
-function tryBubblewrap(sandbox: Bubblewrap): string | undefined {
-  const project = mkdtempSync(join(tmpdir(), 'botberth-'))
-  const { argv, argsFd } = sandbox.task({ project, mounts: [], name: 'probe' }, [`${tools}/bin/node`, '--version'], {})
+function trySandbox(sandbox: Sandbox, view: View): string | undefined {
+  const { argv, argsFd } = sandbox.task(view, ['node', '--version'], {})
   try {
     const [command = '', ...args] = argv
     const { status, stderr, error } = spawnSync(command, args, {
@@ -218,6 +253,5 @@ function tryBubblewrap(sandbox: Bubblewrap): string | undefined {
     return status === 0 ? undefined : (error?.message ?? stderr.toString().trim().slice(0, 500))
   } finally {
     if (argsFd !== undefined) closeSync(argsFd)
-    rmSync(project, { recursive: true })
   }
 }

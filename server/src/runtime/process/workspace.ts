@@ -1,4 +1,3 @@
-import { closeSync } from 'node:fs'
 import { lstat, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,8 +5,9 @@ import { findByArgument, findByEnvironment, signalProcess } from '../../lib/proc
 import { run } from '../../lib/run.ts'
 import { StepError } from '../../lib/step-error.ts'
 import type { DependencyCache, Task, Workspace } from '../runtime.ts'
+import type { Confinement } from './confinement.ts'
 import { type Folders, removeTree } from './folders.ts'
-import { type Sandbox, systemPath, type View } from './sandbox.ts'
+import { runLaunch, type Sandbox, systemPath, type View } from './sandbox.ts'
 
 // A build that floods its log must not keep the server from everything else.
 const outputMax = 64 * 1024
@@ -25,6 +25,7 @@ export const ownedFolders = ['node_modules', '.botberth']
 interface Surroundings {
   readonly folders: Folders
   readonly sandbox: Sandbox
+  readonly confinement: Confinement | undefined
   /** Those in the making. */
   readonly open: Set<ProcessWorkspace>
 }
@@ -33,16 +34,20 @@ export class ProcessWorkspace implements Workspace {
   readonly folder: string
   readonly #folders: Folders
   readonly #sandbox: Sandbox
+  readonly #confinement: Confinement | undefined
   readonly #botId: string
   readonly #releaseId: string
   readonly #mounts: { from: string; folder: string }[] = []
   readonly #open: Set<ProcessWorkspace>
+  /** All of it is the bot's: nothing was put into it by us since. */
+  #isGiven = false
   /** Caches that it has, or is about to take: none of them may go. */
   readonly caches = new Set<string>()
 
-  constructor({ folders, sandbox, open }: Surroundings, botId: string, releaseId: string) {
+  constructor({ folders, sandbox, confinement, open }: Surroundings, botId: string, releaseId: string) {
     this.#folders = folders
     this.#sandbox = sandbox
+    this.#confinement = confinement
     this.#open = open
     this.#botId = botId
     this.#releaseId = releaseId
@@ -56,7 +61,15 @@ export class ProcessWorkspace implements Workspace {
     if (await isThere(this.folder)) await this.#endRest()
     await removeTree(this.folder)
     await mkdir(this.folder, { recursive: true })
-    await mkdir(this.#folders.cache(this.#botId), { recursive: true })
+    const cache = this.#folders.cache(this.#botId)
+    if (this.#confinement) await this.#confinement.own(this.#botId, cache)
+    else await mkdir(cache, { recursive: true })
+  }
+
+  /** What we put there is ours; whoever builds and runs it is not us. */
+  async #give(): Promise<void> {
+    if (!this.#isGiven) await this.#confinement?.give(this.#botId, this.folder)
+    this.#isGiven = true
   }
 
   async exec({ argv, releaseEnv, env, timeoutMs, signal, onLine }: Task): Promise<void> {
@@ -65,6 +78,7 @@ export class ProcessWorkspace implements Workspace {
     const view: View = {
       project: this.folder,
       name: this.#releaseId,
+      enter: this.#confinement?.enter(this.#botId),
       mounts: [
         { from: cache, to: '/cache', isWritable: true },
         ...this.#mounts.map(({ from, folder }) => ({ from, to: join('/bot', folder) })),
@@ -78,19 +92,11 @@ export class ProcessWorkspace implements Workspace {
     }
     const words = argv.map((word) => word.replaceAll('{project}', () => project))
     await this.#checkMounts()
+    await this.#give()
     const launch = this.#sandbox.task(view, words, { ...caches, ...botEnvironment(releaseEnv, project), ...env })
     try {
-      await run(launch.argv, {
-        cwd: launch.cwd,
-        env: launch.env,
-        timeoutMs,
-        signal,
-        onLine,
-        bytesMax: outputMax,
-        fds: launch.argsFd === undefined ? [] : ['ignore', launch.argsFd],
-      })
+      await runLaunch(launch, { timeoutMs, signal, onLine, bytesMax: outputMax })
     } finally {
-      if (launch.argsFd !== undefined) closeSync(launch.argsFd)
       if (!isWalled) await this.#endRest()
     }
   }
@@ -128,13 +134,17 @@ export class ProcessWorkspace implements Workspace {
     this.caches.add(to)
     await mkdir(dirname(to), { recursive: true })
     if (await isThere(to)) await removeTree(installed)
-    else await rename(installed, to)
+    else {
+      if (cache.isShared) await this.#confinement?.share(installed)
+      await rename(installed, to)
+    }
     await this.#place(to, cache.folder, isWritable)
   }
 
   /** Read-only in its place where that is enough; a copy of its own for builds that write into it. */
   async #place(from: string, folder: string, isWritable: boolean): Promise<void> {
     const at = join(this.folder, folder)
+    this.#isGiven = false
     await makeFolder(this.folder, dirname(folder))
     await removeTree(at)
     if (isWritable) await copyTree(from, at)
@@ -147,6 +157,7 @@ export class ProcessWorkspace implements Workspace {
 
   async keep(): Promise<void> {
     const release = this.#folders.release(this.#botId, this.#releaseId)
+    await this.#give()
     const mounted = this.#mounts.map(({ folder }) => folder)
     const files = await listFiles(this.folder, mounted)
     const note: Release = { files, mounts: this.#mounts }

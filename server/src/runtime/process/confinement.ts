@@ -1,0 +1,77 @@
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync } from 'node:fs'
+import { run } from '../../lib/run.ts'
+import type { Folders } from './folders.ts'
+import { Numbers } from './numbers.ts'
+import type { Reach } from './reach.ts'
+
+// Above the ranges that systemd and container engines hand out, and below what 32 signed bits can hold.
+const firstUser = 1_900_000_000
+const openFilesMax = 8_192
+const systemEnv = { PATH: '/usr/bin:/bin' }
+
+/** As which user of the host a bot runs and builds, so that even what gets past its walls can touch nothing else. */
+export class Confinement {
+  readonly #folders: Folders
+  readonly #numbers: Numbers
+  readonly #reach: Reach
+  readonly #openFiles = Math.min(openFilesMax, readHardLimit('Max open files'))
+
+  constructor(folders: Folders, reach: Reach) {
+    this.#folders = folders
+    this.#numbers = new Numbers(folders.numbers)
+    this.#reach = reach
+  }
+
+  /** In front of a command that we start as root: what the command does, it does as the bot's user. */
+  enter(botId: string): string[] {
+    const user = String(this.#user(botId))
+    const limits = ['prlimit', '--core=0', `--nofile=${this.#openFiles}`]
+    const become = ['setpriv', '--reuid', user, '--regid', user, '--clear-groups']
+    return [...this.#reach.enter, ...limits, ...become]
+  }
+
+  #user(botId: string): number {
+    return firstUser + this.#numbers.take(botId)
+  }
+
+  /** The folder of a bot, which its user and nobody else's may go through. */
+  admit(botId: string): void {
+    const folder = this.#folders.bot(botId)
+    mkdirSync(folder, { recursive: true })
+    chownSync(folder, 0, this.#user(botId))
+    chmodSync(folder, 0o710)
+  }
+
+  /** A folder that the bot may write to: made, or given to it if it is not the bot's yet. */
+  async own(botId: string, folder: string): Promise<void> {
+    const user = this.#user(botId)
+    this.admit(botId)
+    if (!existsSync(folder)) mkdirSync(folder)
+    if (lstatSync(folder).uid !== user) await this.give(botId, folder)
+  }
+
+  /** With all that is in it. What leads out of it is left alone. */
+  async give(botId: string, folder: string): Promise<void> {
+    await chownTree(folder, this.#user(botId))
+  }
+
+  /** Nobody's any more: for all to read. */
+  async share(folder: string): Promise<void> {
+    await chownTree(folder, 0)
+    await run(['chmod', '-R', 'a+rX,go-w', '--', folder], { env: systemEnv, timeoutMs: 60_000 })
+  }
+
+  forget(botId: string): void {
+    this.#numbers.free(botId)
+  }
+}
+
+async function chownTree(folder: string, user: number): Promise<void> {
+  await run(['chown', '-R', '-h', '-P', '--', `${user}:${user}`, folder], { env: systemEnv, timeoutMs: 300_000 })
+}
+
+/** Of our own processes: nobody gets more than we have. */
+function readHardLimit(name: string): number {
+  const hard = new RegExp(`^${name}\\s+\\S+\\s+(\\d+)`, 'm').exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
+  return hard === undefined ? Number.POSITIVE_INFINITY : Number(hard)
+}

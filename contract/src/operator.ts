@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { endpoint } from './endpoint.ts'
 import { Me } from './me.ts'
-import { Input, Page, PageQuery, Time } from './schema.ts'
+import { Input, Nullable, OneOf, Page, PageQuery, Time } from './schema.ts'
 
 const tag = 'Operator'
 
@@ -9,6 +9,15 @@ export const OperatorUser = Type.Object({
   ...Me.properties,
   suspended: Type.Boolean(),
   createdAt: Time('First sign-in.'),
+})
+
+export const Wall = Type.Object({
+  name: OneOf(['files', 'users', 'calls', 'limits', 'network', 'disk']),
+  state: OneOf(['on', 'soft', 'off'], {
+    description: '`soft`: it holds mistakes, and a hostile bot only in part.',
+  }),
+  detail: Type.String({ description: 'What it is made of, or what is missing.' }),
+  remedy: Nullable(Type.String({ description: 'What mends it, unless it is on.' })),
 })
 
 export const operator = {
@@ -28,6 +37,7 @@ export const operator = {
         disk: Type.Object({ totalBytes: Type.Integer(), freeBytes: Type.Integer() }),
         signups: Type.String(),
         isLocal: Type.Boolean({ description: 'Whether only this machine can reach the server.' }),
+        walls: Type.Array(Wall, { description: 'What keeps bots from each other and from this machine.' }),
       }),
     },
   }),

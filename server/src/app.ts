@@ -48,7 +48,8 @@ export async function buildServer(app: App, work: Work): Promise<FastifyInstance
   const api = new Api(server, app, (endpoint, request, reply) => gatekeeper.admit(endpoint, request, reply))
   const sandboxClient = { id: '100000000000000001', secret: app.secrets.keyFor('sandbox-client').toString('hex') }
 
-  probeRoutes(server, app, times)
+  const walls = () => work.runtime.walls
+  probeRoutes(server, app, { times, walls })
   const accountPages = authPages(server, { app, credentials, gatekeeper })
   pageRoutes(server, app, accountPages.nameOf)
   infoRoutes(api, app)
@@ -74,7 +75,7 @@ export async function buildServer(app: App, work: Work): Promise<FastifyInstance
   })
   streamRoutes(api, app, { ...work, credentials, server })
   meRoutes(api, app, credentials)
-  operatorRoutes(api, app, credentials)
+  operatorRoutes(api, app, { credentials, walls })
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
 
   return server

@@ -14,6 +14,7 @@ import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
 import { type Log, makeLog } from './lib/log.ts'
 import { Secrets, sha256 } from './lib/secret.ts'
 import { readSecretKey } from './lib/secret-key.ts'
+import type { Wall } from './runtime/runtime.ts'
 import { Work } from './work.ts'
 
 const drainMs = 10_000
@@ -85,7 +86,7 @@ async function start(): Promise<void> {
   // Only now: what is printed once has to lead to a server that answers.
   const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
   startHousekeeping(app, stopping.signal)
-  console.log(banner(url, welcome))
+  console.log(banner(url, { welcome, walls: work.runtime.walls }))
 }
 
 /**
@@ -121,7 +122,7 @@ function addressOf({ host }: Config, port: number): string {
 }
 
 /** Printed and never logged: it holds the owner's link and key. */
-function banner(url: string, welcome: Welcome | undefined): string {
+function banner(url: string, { welcome, walls }: { welcome: Welcome | undefined; walls: readonly Wall[] }): string {
   const key = welcome?.key
     ? `  Your API key          ${welcome.key}
                         (npm run --silent key -- NAME makes another)
@@ -143,7 +144,15 @@ Botberth ${version} is running.
   Bot list       ${url}/list
   Bot list API   ${url}/list/api
   API reference  ${url}/docs
+
+Walls around bots:
+
+${walls.map(wallLine).join('\n')}
 ${first}
 Ctrl-C stops it.
 `
+}
+
+function wallLine({ name, state, detail, remedy }: Wall): string {
+  return `  ${name.padEnd(8)} ${state.padEnd(5)} ${detail}${remedy === undefined ? '' : ` Mend it: ${remedy}.`}`
 }

@@ -40,7 +40,7 @@ export class Work {
     this.#app = app
     this.nodeId = readNodeId(below('node-id'))
     this.sources = new Sources(config.dataDir)
-    this.runtime = new ProcessRuntime({ dataDir: config.dataDir, log, ...options })
+    this.runtime = new ProcessRuntime({ dataDir: config.dataDir, ...options })
     this.output = new Output({ runtime: this.runtime, clock, log, folder: below('logs') })
     this.supervisor = new Supervisor({
       app,

@@ -9,6 +9,7 @@ import { readPage } from '../http/paging.ts'
 import { AppError } from '../lib/app-error.ts'
 import { newId } from '../lib/ids.ts'
 import { randomToken, sha256 } from '../lib/secret.ts'
+import type { Wall } from '../runtime/runtime.ts'
 import type { Credentials } from './credentials.ts'
 import { apiKeyJson, apiKeysMax } from './keys.ts'
 import { botsAllowed } from './limits.ts'
@@ -87,7 +88,11 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
 }
 
 /** For the owner of the server. */
-export function operatorRoutes(api: Api, app: App, credentials: Credentials): void {
+export function operatorRoutes(
+  api: Api,
+  app: App,
+  { credentials, walls }: { credentials: Credentials; walls: () => readonly Wall[] },
+): void {
   api.handle('getHost', ({ request }) => {
     const { blocks, bavail, bsize } = statfsSync(app.config.dataDir)
     return {
@@ -100,6 +105,7 @@ export function operatorRoutes(api: Api, app: App, credentials: Credentials): vo
       disk: { totalBytes: blocks * bsize, freeBytes: bavail * bsize },
       signups: policyFor(app.config, request.raw).signups,
       isLocal: app.config.isLocal,
+      walls: walls().map((wall) => ({ ...wall, remedy: wall.remedy ?? null })),
     }
   })
 

@@ -477,6 +477,12 @@ test('the operator’s endpoints are the owner’s alone', async () => {
   const host = await call(server, 'GET /operator/host', { as: owner })
   assert.equal(host.status, 200)
   assert((host.body['disk'] as { totalBytes: number }).totalBytes > 0)
+  // This one was told to have none.
+  const walls = host.body['walls'] as { name: string; state: string; remedy: string | null }[]
+  assert.equal(walls.find(({ name }) => name === 'files')?.state, 'off')
+  assert(walls.every(({ state, remedy }) => (state === 'on') === (remedy === null)))
+  const { walls: states } = (await (await fetch(`${server.url}/readyz`)).json()) as { walls: Record<string, string> }
+  assert.deepEqual(states, Object.fromEntries(walls.map(({ name, state }) => [name, state])))
   const users = await call(server, 'GET /operator/users?limit=1', { as: owner })
   assert.deepEqual([users.body['total'], users.body['totalPages'], data(users)[0]?.['id']], [2, 2, ann.id])
 })

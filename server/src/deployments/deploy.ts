@@ -78,10 +78,11 @@ async function build(deployer: Deployer, { id }: Work, signal: AbortSignal): Pro
   const work = await begin(deployer, id)
   if (!work) return
   const { isLocal, allowUnisolated } = app.config
-  if (!isLocal && !allowUnisolated && runtime.walls === undefined)
+  const missing = runtime.walls.find(({ state }) => state === 'off')
+  if (missing && !isLocal && !allowUnisolated)
     throw new StepError(
       'isolation_missing',
-      'This server cannot keep bots apart: bubblewrap is missing. Its operator can install it, or set ALLOW_UNISOLATED=true to host bots all the same.',
+      `This server cannot keep bots apart. ${missing.detail} Its operator can mend that (${missing.remedy}), or set ALLOW_UNISOLATED=true to host bots all the same.`,
     )
   const limits = { memoryMb: work.memory_mb, cpus: work.cpus, diskMb: work.disk_mb }
   const workspace = await runtime.prepare({ id: work.bot_id, limits }, work.id)

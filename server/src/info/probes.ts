@@ -4,10 +4,15 @@ import type { App } from '../context.ts'
 import { isLocalRequest } from '../http/local.ts'
 import { AppError } from '../lib/app-error.ts'
 import { sameText } from '../lib/secret.ts'
+import type { Wall } from '../runtime/runtime.ts'
 import type { RequestTimes } from './request-times.ts'
 
 /** For supervisors and load balancers; never limited. Metrics are the operator's alone. */
-export function probeRoutes(server: FastifyInstance, app: App, times: RequestTimes): void {
+export function probeRoutes(
+  server: FastifyInstance,
+  app: App,
+  { times, walls }: { times: RequestTimes; walls: () => readonly Wall[] },
+): void {
   const { pool } = app
 
   // Alive: the process answers, whatever the state of what it depends on. A restart would not help.
@@ -15,7 +20,13 @@ export function probeRoutes(server: FastifyInstance, app: App, times: RequestTim
 
   server.get('/readyz', (_request, reply) => {
     if (!pool.isUp) reply.code(503).header('retry-after', '1')
-    return { status: pool.isUp ? 'ready' : 'not ready', checks: { database: pool.isUp ? 'ok' : 'away' } }
+    // Without the reasons, which are the operator's to know.
+    const states = Object.fromEntries(walls().map(({ name, state }) => [name, state]))
+    return {
+      status: pool.isUp ? 'ready' : 'not ready',
+      checks: { database: pool.isUp ? 'ok' : 'away' },
+      walls: states,
+    }
   })
 
   const registry = metricsRegistry(app)

@@ -419,13 +419,15 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
         }
         const script = 'cat node_modules/m/index.js; echo; echo x >node_modules/m/index.js || echo kept'
         assert.equal((await build({ 'bot.sh': 'exit 0' })).isFound, false)
-        const { releaseId, isFound } = await build({ 'bot.sh': runtime.walls ? script : 'cat node_modules/m/index.js' })
+        const { releaseId, isFound } = await build({
+          'bot.sh': isWalled(runtime) ? script : 'cat node_modules/m/index.js',
+        })
         assert.equal(isFound, true)
         await runtime.removeReleases(botId, [releaseId])
         const spec = specOf({ botId, releaseId })
         await runtime.start(spec)
         await exitOf(spec.id)
-        assert.equal(await read(spec.id), runtime.walls ? 'module.exports = 42\nkept\n' : 'module.exports = 42')
+        assert.equal(await read(spec.id), isWalled(runtime) ? 'module.exports = 42\nkept\n' : 'module.exports = 42')
         // The next one has none, and sees none.
         const bare = specOf({ botId, releaseId: await makeRelease(botId, { 'bot.sh': 'ls' }) })
         await runtime.start(bare)
@@ -575,7 +577,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
     })
 
     test('behind walls there is nothing to see and nothing to spoil', async (t) => {
-      if (runtime.walls === undefined) return t.diagnostic('it has none')
+      if (!isWalled(runtime)) return t.diagnostic('it has none')
       const other = await startScript('echo mine >own; echo up; exec sleep 300')
       await readUntil(other.id, 'up')
       const outside = mkdtempSync(join(tmpdir(), 'botberth-runtime-outside-'))
@@ -608,6 +610,10 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
       }
     })
   })
+}
+
+function isWalled({ walls }: Runtime): boolean {
+  return walls.some(({ name, state }) => name === 'files' && state === 'on')
 }
 
 function put(folder: string, files: Record<string, string>): void {

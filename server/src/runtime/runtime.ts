@@ -85,13 +85,24 @@ export interface Workspace {
   discard(): Promise<void>
 }
 
+/** One of the things that keep bots from each other and from the host. */
+export interface Wall {
+  readonly name: 'files' | 'users' | 'calls' | 'limits' | 'network' | 'disk'
+  /** `soft`: it holds honest mistakes, and hostile ones only in part. */
+  readonly state: 'on' | 'soft' | 'off'
+  /** What it is made of, or what is missing. */
+  readonly detail: string
+  /** What mends it, unless it is on. */
+  readonly remedy?: string
+}
+
 /**
  * Where bots are built and run. Nothing here says on which machine, as which process or in which folder. All of it
  * can be called again after the caller died in the middle.
  */
 export interface Runtime {
-  /** What keeps bots from each other and from the host, in a sentence; undefined if nothing does. */
-  readonly walls: string | undefined
+  /** What keeps bots from each other and from the host. */
+  readonly walls: readonly Wall[]
   /**
    * A text that tells one version of a program from another, for whatever depends on it; undefined if bots do not have
    * that program.

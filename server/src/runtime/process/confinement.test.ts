@@ -3,14 +3,12 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeF
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import { pino } from 'pino'
 import { until } from '../../../test/until.ts'
 import { newId } from '../../lib/ids.ts'
 import { findByArgument, readProc } from '../../lib/proc.ts'
 import { ProcessRuntime } from './process-runtime.ts'
 
 const limits = { memoryMb: 256, cpus: 1, diskMb: 256 }
-const log = pino({ level: 'silent' })
 
 for (const where of ['a folder that everybody may go through', 'one below a closed folder']) {
   test(`each bot is a user of its own, in ${where}`, async (t) => {
@@ -83,6 +81,25 @@ test('files that were root’s are given to the bot when it starts', async (t) =
   assert.equal(await bot.text(), 'oldnew\n')
 })
 
+test('a bot has no rights beyond a user’s, cannot get any, and is heard by the kernel only in part', async (t) => {
+  const host = makeHost(t, { isClosed: true })
+  if (!host) return
+  const bot = await host.startBot(
+    "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status; ulimit -c; echo end",
+  )
+  await until('it', async () => (await bot.text()).includes('end'))
+  const nothing = '0'.repeat(16)
+  assert.equal(await bot.text(), `CapEff:\t${nothing}\nCapBnd:\t${nothing}\nNoNewPrivs:\t1\nSeccomp:\t2\n0\nend\n`)
+  assert.deepEqual(
+    host.runtime.walls.map(({ name, state }) => [name, state]),
+    [
+      ['files', 'on'],
+      ['users', 'on'],
+      ['calls', 'on'],
+    ],
+  )
+})
+
 function makeHost(t: TestContext, { isClosed }: { isClosed: boolean }) {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/bwrap')) {
     t.diagnostic('NOT TRIED: it takes root and bubblewrap')
@@ -91,7 +108,7 @@ function makeHost(t: TestContext, { isClosed }: { isClosed: boolean }) {
   const outer = mkdtempSync(join(tmpdir(), 'botberth-users-'))
   chmodSync(outer, isClosed ? 0o700 : 0o711)
   const dataDir = join(outer, 'data')
-  const runtime = new ProcessRuntime({ dataDir, log })
+  const runtime = new ProcessRuntime({ dataDir })
   after(async () => {
     for (const { botId } of await runtime.list()) await runtime.remove(botId)
     runtime.close()

@@ -161,16 +161,15 @@ export class Instances {
     }
   }
 
-  #spawn(id: string, { argv, env, cwd, argsFd }: Launch): ChildProcess {
+  #spawn(id: string, { argv, env, cwd, fds }: Launch): ChildProcess {
     const [command = '', ...args] = argv
     const files: number[] = []
     try {
       for (const file of [this.outputFile(id, 'stdout'), this.outputFile(id, 'stderr'), this.#statusFile(id)])
         files.push(openSync(file, 'a', 0o600))
-      if (argsFd !== undefined) files.push(argsFd)
-      return spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', ...files] })
+      return spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', ...files, ...fds] })
     } finally {
-      for (const file of files) closeSync(file)
+      for (const file of [...files, ...fds]) closeSync(file)
     }
   }
 

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pino } from 'pino'
 import { until } from '../../../test/until.ts'
 import { newId } from '../../lib/ids.ts'
 import { readProc } from '../../lib/proc.ts'
@@ -14,14 +13,13 @@ import { ProcessRuntime } from './process-runtime.ts'
 import { findBubblewrap } from './sandbox.ts'
 import { findToolchain } from './toolchain.ts'
 
-const log = pino({ level: 'silent' })
 const toolchain = findToolchain()
 const { sandbox: walls, problem } = findBubblewrap(toolchain.find('bwrap'), toolchain)
 const noWalls = walls ? undefined : `BUBBLEWRAP CANNOT BE USED, NOTHING OF IT IS TESTED: ${problem}`
 const limits = { memoryMb: 256, cpus: 1, diskMb: 256 }
 
-testRuntime('processes behind walls', (dataDir) => new ProcessRuntime({ dataDir, log }), noWalls)
-testRuntime('processes without walls', (dataDir) => new ProcessRuntime({ dataDir, log, sandbox: 'shim' }))
+testRuntime('processes behind walls', (dataDir) => new ProcessRuntime({ dataDir }), noWalls)
+testRuntime('processes without walls', (dataDir) => new ProcessRuntime({ dataDir, sandbox: 'shim' }))
 
 for (const sandbox of ['bubblewrap', 'shim'] as const) {
   const skip = (sandbox === 'bubblewrap' && noWalls) || false
@@ -95,7 +93,7 @@ test('a copy of the data directory has nothing to do with the processes of the o
   await until('it', async () => (await text()).includes('up'))
   const copy = mkdtempSync(join(tmpdir(), 'botberth-copy-'))
   cpSync(dataDir, copy, { recursive: true })
-  const second = new ProcessRuntime({ dataDir: copy, log, sandbox: 'shim' })
+  const second = new ProcessRuntime({ dataDir: copy, sandbox: 'shim' })
   assert.deepEqual(await second.list(), [])
   second.close()
   rmSync(copy, { recursive: true })
@@ -137,7 +135,7 @@ test('caches that nothing uses go after two weeks or when there are many; one th
 function makeHost(sandbox: 'bubblewrap' | 'shim') {
   const dataDir = mkdtempSync(join(tmpdir(), 'botberth-process-'))
   after(async () => {
-    const runtime = new ProcessRuntime({ dataDir, log, sandbox })
+    const runtime = new ProcessRuntime({ dataDir, sandbox })
     for (const { botId } of await runtime.list()) await runtime.remove(botId)
     runtime.close()
     rmSync(dataDir, { recursive: true })
@@ -148,7 +146,7 @@ function makeHost(sandbox: 'bubblewrap' | 'shim') {
     await runtime.start({ id, botId, releaseId, argv: ['sh', '-c', script], releaseEnv: {}, env: {}, limits })
     return { id, text: async () => (await runtime.readOutput(id, 'stdout', 0)).toString() }
   }
-  return { dataDir, startBot, open: () => new ProcessRuntime({ dataDir, log, sandbox }) }
+  return { dataDir, startBot, open: () => new ProcessRuntime({ dataDir, sandbox }) }
 }
 
 /** The one whose parent does not carry the name. */

@@ -3,10 +3,19 @@ import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promi
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { listBeneath, removeBeneath, streamBeneath, writeBeneath } from '../../lib/beneath.ts'
-import type { Log } from '../../lib/log.ts'
 import { listTree, readProc, readTimes } from '../../lib/proc.ts'
 import { RunError, run } from '../../lib/run.ts'
-import type { FileEntry, Instance, InstanceSpec, Limits, OutputStream, Runtime, Stats, Workspace } from '../runtime.ts'
+import type {
+  FileEntry,
+  Instance,
+  InstanceSpec,
+  Limits,
+  OutputStream,
+  Runtime,
+  Stats,
+  Wall,
+  Workspace,
+} from '../runtime.ts'
 import { pruneCaches } from './caches.ts'
 import { Confinement } from './confinement.ts'
 import { Folders, removeTree } from './folders.ts'
@@ -14,6 +23,7 @@ import { Instances } from './instances.ts'
 import { Reach } from './reach.ts'
 import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sandbox.ts'
 import { findToolchain, linkTools, type Toolchain } from './toolchain.ts'
+import { describeWalls, type FoundWalls } from './walls.ts'
 import {
   botEnvironment,
   isFolderBelow,
@@ -33,13 +43,13 @@ const putFiles = 'rm -rf -- "$@" && exec cp -a -T --reflink=auto --remove-destin
 
 interface Options {
   readonly dataDir: string
-  readonly log: Log
   /** `shim` forces the way without walls, for tests. */
   readonly sandbox?: 'bubblewrap' | 'shim'
 }
 
 /** Bots as processes of this machine. */
 export class ProcessRuntime implements Runtime {
+  readonly walls: readonly Wall[]
   readonly #folders: Folders
   readonly #sandbox: Sandbox
   /** Undefined: bots are the same user as we are. */
@@ -49,39 +59,26 @@ export class ProcessRuntime implements Runtime {
   readonly #starting = new Map<string, Promise<void>>()
   readonly #open = new Set<ProcessWorkspace>()
 
-  constructor({ dataDir, log, sandbox }: Options) {
+  constructor({ dataDir, sandbox }: Options) {
     this.#folders = new Folders(dataDir)
     this.#toolchain = findToolchain()
-    const { sandbox: found, confinement } = sandbox === 'shim' ? { sandbox: this.#makeShim() } : this.#putUpWalls(log)
-    this.#sandbox = found
-    this.#confinement = confinement
-    this.#instances = new Instances(this.#folders, { isWalled: this.walls !== undefined })
+    const found = sandbox === 'shim' ? {} : this.#findSandbox()
+    this.#sandbox = found.sandbox ?? new Shim(linkTools(this.#folders.tools, this.#toolchain))
+    this.#confinement = found.sandbox && found.confinement
+    this.walls = describeWalls(found)
+    this.#instances = new Instances(this.#folders, { isWalled: this.#sandbox.isWalled })
   }
 
-  get walls(): string | undefined {
-    return this.#sandbox.walls
-  }
-
-  #putUpWalls(log: Log): { sandbox: Sandbox; confinement?: Confinement } {
+  #findSandbox(): FoundWalls {
     const program = this.#toolchain.find('bwrap')
-    if (program !== undefined && process.getuid?.() === 0) {
-      const { sandbox, confinement, problem } = this.#confine(program)
-      if (sandbox) return { sandbox, confinement }
-      log.warn({ problem }, 'bots run as root behind their walls: users of their own cannot be had on this machine')
-    }
-    const found = findBubblewrap(program, this.#toolchain)
-    if (found.sandbox && found.problem !== undefined)
-      log.warn({ problem: found.problem }, 'the walls around bots are weaker than they could be: update bubblewrap')
-    if (found.sandbox) return { sandbox: found.sandbox }
-    log.warn(
-      { problem: found.problem },
-      'bots run WITHOUT walls between them and this machine: bubblewrap cannot be used. Install the package bubblewrap, and host only bots that you trust until then',
-    )
-    return { sandbox: this.#makeShim() }
+    const confined = program !== undefined && process.getuid?.() === 0 ? this.#confine(program) : undefined
+    if (confined?.sandbox) return confined
+    const usersProblem = confined?.problem
+    return { ...findBubblewrap(program, this.#toolchain), ...(usersProblem !== undefined && { usersProblem }) }
   }
 
   /** With a user of its own for each bot. */
-  #confine(program: string) {
+  #confine(program: string): FoundWalls {
     const { bots, caches } = this.#folders
     for (const folder of [bots, caches]) chmodSync(folder, 0o711)
     const reach = new Reach([bots, caches, dirname(this.#toolchain.node), this.#toolchain.npm])
@@ -92,10 +89,6 @@ export class ProcessRuntime implements Runtime {
     const found = findBubblewrap(program, this.#toolchain, trial)
     confinement.forget(name)
     return { ...found, confinement }
-  }
-
-  #makeShim(): Sandbox {
-    return new Shim(linkTools(this.#folders.tools, this.#toolchain))
   }
 
   close(): void {
@@ -163,7 +156,7 @@ export class ProcessRuntime implements Runtime {
     const wanted = new Set(release.files)
     const stale = (placed?.files ?? []).filter((file) => !wanted.has(file) && !isBelowAny(file, owned))
     await this.#removeFiles(botId, releaseId, stale)
-    const from = this.walls === undefined ? this.#folders.release(botId, releaseId) : '/release'
+    const from = !this.#sandbox.isWalled ? this.#folders.release(botId, releaseId) : '/release'
     const copy = ['/bin/sh', '-c', putFiles, from, ...owned]
     await this.#inHome(botId, releaseId, copy).catch(async () => {
       await this.#clearWay(botId, releaseId, release.files)
@@ -258,7 +251,7 @@ export class ProcessRuntime implements Runtime {
       memoryKb += Number(/^Pss:\s+(\d+)/m.exec(readProc(pid, 'smaps_rollup') ?? '')?.[1] ?? 0)
       processes++
     }
-    if (this.walls !== undefined) processes = Math.max(0, processes - 1) // the first one of the namespace is not the bot's
+    if (this.#sandbox.isWalled) processes = Math.max(0, processes - 1) // the first one of the namespace is not the bot's
     return Promise.resolve({
       cpuMs: cpuTicks * clockTicksMs,
       memoryBytes: memoryKb * 1024,

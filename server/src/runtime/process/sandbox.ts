@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RunOptions, run } from '../../lib/run.ts'
 import { Reach } from './reach.ts'
+import { seccompFilter } from './seccomp.ts'
 import { systemView, type Toolchain } from './toolchain.ts'
 
 /** What one command sees of the machine. */
@@ -23,13 +24,13 @@ export interface Launch {
   /** Of the first process, which is ours; the command's own comes to it by other ways. */
   readonly env: Record<string, string>
   readonly cwd: string
-  /** To be passed on as the descriptor 4, then closed. */
-  readonly argsFd: number | undefined
+  /** To be passed on as the descriptors from 4 on, then closed. */
+  readonly fds: readonly number[]
 }
 
 /** Puts commands behind walls, or in front of none where the machine has none to offer. */
 export interface Sandbox {
-  readonly walls: string | undefined
+  readonly isWalled: boolean
   /** Where the project is, as the command sees it. */
   projectPath(view: View): string
   /** Runs in the background, with its status on descriptor 3. */
@@ -39,11 +40,11 @@ export interface Sandbox {
 }
 
 /** Runs one to its end. Rejects with a RunError. */
-export async function runLaunch({ argv, env, cwd, argsFd }: Launch, options: Omit<RunOptions, 'cwd' | 'env' | 'fds'>) {
+export async function runLaunch({ argv, env, cwd, fds }: Launch, options: Omit<RunOptions, 'cwd' | 'env' | 'fds'>) {
   try {
-    await run(argv, { ...options, cwd, env, fds: argsFd === undefined ? [] : ['ignore', argsFd] })
+    await run(argv, { ...options, cwd, env, fds: ['ignore', ...fds] })
   } finally {
-    if (argsFd !== undefined) closeSync(argsFd)
+    for (const fd of fds) closeSync(fd)
   }
 }
 
@@ -57,16 +58,19 @@ const taskTmpBytes = 1024 * 1024 * 1024
 
 /** Bubblewrap: its monitor keeps the exit code, its pid namespace ends whole trees, its mount view hides the host. */
 class Bubblewrap implements Sandbox {
-  readonly walls = 'bubblewrap: own file system view, processes and users; no limits and no own network yet'
+  readonly isWalled = true
+  /** Whether what it can be asked of the kernel is bounded. */
+  readonly isFiltered: boolean
   readonly #base: string[]
   readonly #program: string
-  readonly #isStrict: boolean
+  readonly isStrict: boolean
   readonly #reach: Reach
 
   /** Not strict: for an old bubblewrap, or a kernel that refuses, without bounds on memory files and user namespaces. */
-  constructor(program: string, { node, npm }: Toolchain, { isStrict, reach }: { isStrict: boolean; reach: Reach }) {
+  constructor(program: string, { node, npm }: Toolchain, { isStrict, isFiltered, reach }: Strength & { reach: Reach }) {
     this.#program = program
-    this.#isStrict = isStrict
+    this.isStrict = isStrict
+    this.isFiltered = isFiltered && filterFile() !== undefined
     this.#reach = reach
     this.#base = [
       ...systemView(),
@@ -109,18 +113,22 @@ class Bubblewrap implements Sandbox {
   }
 
   instance(view: View, argv: readonly string[], env: Record<string, string>): Launch {
-    const rest = ['--json-status-fd', '3', '--args', '4', '--', ...argv]
+    const rest = ['--json-status-fd', '3', ...this.#descriptors(), '--', ...argv]
     return this.#launch(view, [...this.#memory(botTmpBytes), ...rest], env)
   }
 
   task(view: View, argv: readonly string[], env: Record<string, string>): Launch {
-    const rest = ['--die-with-parent', '--args', '4', '--', ...argv]
+    const rest = ['--die-with-parent', ...this.#descriptors(), '--', ...argv]
     return this.#launch(view, [...this.#memory(taskTmpBytes), ...rest], env)
+  }
+
+  #descriptors(): string[] {
+    return ['--args', '4', ...(this.isFiltered ? ['--seccomp', '5'] : [])]
   }
 
   /** What can be written beside the project. Everything else that bubblewrap made of memory is closed after that. */
   #memory(bytes: number): string[] {
-    const size = this.#isStrict ? ['--size', String(bytes)] : []
+    const size = this.isStrict ? ['--size', String(bytes)] : []
     const memory = [...size, '--tmpfs', '/tmp', ...size, '--tmpfs', '/dev/shm']
     // /proc too: where we are root, so is the bot to the kernel, and its settings ask for no capability.
     return [...memory, ...['/proc', '/dev', '/'].flatMap((path) => ['--remount-ro', path])]
@@ -138,9 +146,26 @@ class Bubblewrap implements Sandbox {
       argv: [...argv, '--setenv', 'BOTBERTH_NAME', name, ...rest],
       env: {},
       cwd: '/',
-      argsFd: environmentFd({ HOME: inside, ...env, PATH: env['PATH']?.replace(systemPath, path) ?? path }),
+      fds: [
+        environmentFd({ HOME: inside, ...env, PATH: env['PATH']?.replace(systemPath, path) ?? path }),
+        // Opened anew: it is read to its end.
+        ...(this.isFiltered ? [openSync(`/proc/self/fd/${filterFile()}`, 'r')] : []),
+      ],
     }
   }
+}
+
+interface Strength {
+  readonly isStrict: boolean
+  readonly isFiltered: boolean
+}
+
+let keptFilter: { fd: number | undefined } | undefined
+
+function filterFile(): number | undefined {
+  const filter = keptFilter ? undefined : seccompFilter()
+  keptFilter ??= { fd: filter && passFile(filter) }
+  return keptFilter.fd
 }
 
 /**
@@ -149,13 +174,18 @@ class Bubblewrap implements Sandbox {
  */
 function environmentFd(env: Record<string, string>): number {
   const args = ['--clearenv', ...Object.entries(env).flatMap(([key, value]) => ['--setenv', key, value])]
+  return passFile(args.map((arg) => `${arg}\0`).join(''))
+}
+
+/** A file for a child to read, without a name. */
+function passFile(content: string | Buffer): number {
   const folder = mkdtempSync(join(tmpdir(), 'botberth-'))
-  const file = join(folder, 'args')
+  const file = join(folder, 'file')
   const writer = openSync(file, 'wx', 0o600)
   try {
     const reader = openSync(file, 'r')
     rmSync(folder, { recursive: true }) // before anything is in it: nothing is left if we are killed here
-    writeFileSync(writer, args.map((arg) => `${arg}\0`).join(''))
+    writeFileSync(writer, content)
     return reader
   } finally {
     closeSync(writer)
@@ -165,7 +195,7 @@ function environmentFd(env: Record<string, string>): number {
 
 /** No walls: the host's own view and user. A shell keeps the exit code. */
 export class Shim implements Sandbox {
-  readonly walls = undefined
+  readonly isWalled = false
   readonly #bin: string
 
   /** `bin`: a folder with node, npm and npx. */
@@ -188,7 +218,7 @@ export class Shim implements Sandbox {
   #launch({ project, name }: View, argv: string[], env: Record<string, string>): Launch {
     const path = `${this.#bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
     const own = { HOME: project, ...env, PATH: env['PATH']?.replace(systemPath, path) ?? path, BOTBERTH_NAME: name }
-    return { argv, env: own, cwd: project, argsFd: undefined }
+    return { argv, env: own, cwd: project, fds: [] }
   }
 }
 
@@ -210,7 +240,7 @@ again=$?
 printf '{ "exit-code": %s }\\n' "$code" >&3
 exit "$code"`
 
-interface Found {
+export interface FoundSandbox {
   readonly sandbox?: Bubblewrap
   /** Why there is none, or only a weaker one. */
   readonly problem?: string
@@ -223,35 +253,43 @@ interface Trial {
 }
 
 /** The strongest that works here; in many containers none does. */
-export function findBubblewrap(program: string | undefined, toolchain: Toolchain, trial?: Trial): Found {
+export function findBubblewrap(program: string | undefined, toolchain: Toolchain, trial?: Trial): FoundSandbox {
   if (program === undefined) return { problem: 'it is not installed' }
   const project = trial?.project ?? mkdtempSync(join(tmpdir(), 'botberth-'))
   const reach = trial?.reach ?? new Reach()
-  const problemWith = (sandbox: Bubblewrap) =>
-    trySandbox(sandbox, { project, mounts: [], name: 'probe', enter: trial?.enter })
+  let firstProblem: string | undefined
   try {
-    const strict = new Bubblewrap(program, toolchain, { isStrict: true, reach })
-    const problem = problemWith(strict)
-    if (problem === undefined) return { sandbox: strict }
-    const weaker = new Bubblewrap(program, toolchain, { isStrict: false, reach })
-    return problemWith(weaker) === undefined ? { sandbox: weaker, problem } : { problem }
+    for (const strength of strengths) {
+      const sandbox = new Bubblewrap(program, toolchain, { ...strength, reach })
+      const problem = trySandbox(sandbox, { project, mounts: [], name: 'probe', enter: trial?.enter })
+      firstProblem ??= problem
+      if (problem === undefined) return { sandbox, ...(firstProblem !== undefined && { problem: firstProblem }) }
+    }
+    return { ...(firstProblem !== undefined && { problem: firstProblem }) }
   } finally {
     rmSync(project, { recursive: true })
   }
 }
 
+const strengths: readonly Strength[] = [
+  { isStrict: true, isFiltered: true },
+  { isStrict: true, isFiltered: false },
+  { isStrict: false, isFiltered: true },
+  { isStrict: false, isFiltered: false },
+]
+
 /** What is wrong with it on this machine, if anything. */
 function trySandbox(sandbox: Sandbox, view: View): string | undefined {
-  const { argv, argsFd } = sandbox.task(view, ['node', '--version'], {})
+  const { argv, fds } = sandbox.task(view, ['node', '--version'], {})
   try {
     const [command = '', ...args] = argv
     const { status, stderr, error } = spawnSync(command, args, {
-      stdio: ['ignore', 'ignore', 'pipe', 'ignore', argsFd],
+      stdio: ['ignore', 'ignore', 'pipe', 'ignore', ...fds],
       timeout: 10_000,
       env: {},
     })
     return status === 0 ? undefined : (error?.message ?? stderr.toString().trim().slice(0, 500))
   } finally {
-    if (argsFd !== undefined) closeSync(argsFd)
+    for (const fd of fds) closeSync(fd)
   }
 }

@@ -74,7 +74,7 @@ export class ProcessWorkspace implements Workspace {
 
   async exec({ argv, releaseEnv, env, timeoutMs, signal, onLine }: Task): Promise<void> {
     const cache = this.#folders.cache(this.#botId)
-    const isWalled = this.#sandbox.walls !== undefined
+    const { isWalled } = this.#sandbox
     const view: View = {
       project: this.folder,
       name: this.#releaseId,
@@ -151,7 +151,7 @@ export class ProcessWorkspace implements Workspace {
     else {
       await mkdir(at)
       this.#mounts.push({ from, folder })
-      if (this.#sandbox.walls === undefined) await linkFolder(from, at)
+      if (!this.#sandbox.isWalled) await linkFolder(from, at)
     }
   }
 

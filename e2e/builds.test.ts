@@ -3,18 +3,32 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { zipOf } from '../server/test/archives.ts'
 import { startGitServer } from '../server/test/git-server.ts'
 import { Host } from './host.ts'
-import { beforeEnd, waitFor } from './server.ts'
+import { beforeEnd, machineAddress, openTo, waitFor } from './server.ts'
+
+const wheel = zipOf({
+  'greeting/__init__.py': "text = 'installed by pip'\n",
+  'greeting-1.0.dist-info/METADATA': 'Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n',
+  'greeting-1.0.dist-info/WHEEL': 'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+  'greeting-1.0.dist-info/RECORD': '',
+})
+const wheelName = 'greeting-1.0-py3-none-any.whl'
+const index = createServer((request, response) => {
+  if (request.url?.endsWith('.whl')) response.end(wheel)
+  else response.setHeader('content-type', 'text/html').end(`<a href="/files/${wheelName}">${wheelName}</a>`)
+}).listen(0)
+const { port: indexPort } = index.address() as AddressInfo
 
 const git = await startGitServer()
-const host = new Host()
+const host = new Host(openTo(`${machineAddress()}/32:${indexPort}`))
 await host.start()
 beforeEnd(async () => {
   await host.close()
   await git.close()
+  index.close()
 })
 
 async function untilLine(botId: string, part: string): Promise<void> {
@@ -86,26 +100,17 @@ test('a lockfile’s dependencies come from the npm registry once, and are used 
 })
 
 test('Python’s requirements come from the index that the bot names', async () => {
-  const wheel = zipOf({
-    'greeting/__init__.py': "text = 'installed by pip'\n",
-    'greeting-1.0.dist-info/METADATA': 'Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n',
-    'greeting-1.0.dist-info/WHEEL': 'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
-    'greeting-1.0.dist-info/RECORD': '',
-  })
-  const file = 'greeting-1.0-py3-none-any.whl'
-  const index = createServer((request, response) => {
-    if (request.url?.endsWith('.whl')) response.end(wheel)
-    else response.setHeader('content-type', 'text/html').end(`<a href="/files/${file}">${file}</a>`)
-  }).listen(0, '127.0.0.1')
-  after(() => index.close())
   const { url } = await git.addRepo('pip', {
     'requirements.txt': 'greeting==1.0\n',
     'main.py': 'import greeting, time\nprint(greeting.text, flush=True)\nwhile True: time.sleep(1)',
   })
   const botId = await host.makeBot({ type: 'git', gitUrl: url })
-  const { port } = index.address() as AddressInfo
-  const value = `http://127.0.0.1:${port}/simple`
-  await host.ask(`PUT /servers/${botId}/startup/variable`, { key: 'PIP_INDEX_URL', value })
+  const variables = {
+    PIP_INDEX_URL: `http://${machineAddress()}:${indexPort}/simple`,
+    PIP_TRUSTED_HOST: machineAddress(),
+  }
+  for (const [key, value] of Object.entries(variables))
+    await host.ask(`PUT /servers/${botId}/startup/variable`, { key, value })
   const deployment = await host.deploy(botId)
   assert.equal(deployment['status'], 'succeeded', JSON.stringify(deployment['error']))
   await untilLine(botId, 'installed by pip')

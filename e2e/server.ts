@@ -1,11 +1,27 @@
 // A real server as its own process, for tests that only know it from outside.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+
+// Machines without a way to the internet have their mirror of it on a private address.
+const mirrors = await lookup('registry.npmjs.org', { all: true, family: 4 }).catch(() => [])
+
+/** What builds may reach beside the public internet. */
+export function openTo(...nets: readonly string[]): Record<string, string> {
+  const all = [...mirrors.map(({ address }) => `${address}/32:443`), ...nets]
+  return all.length === 0 ? {} : { BOT_ALLOWED_NETS: all.join(',') }
+}
+
+/** One of this machine's that is not loopback, where bots on networks of their own can be let in. */
+export function machineAddress(): string {
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
+  return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '127.0.0.1'
+}
 
 export const root = join(import.meta.dirname, '..')
 
@@ -69,7 +85,7 @@ export function launch({ dataDir, env = {}, command, cwd = root, uid, gid }: Opt
   const [file, ...args] = command ?? [process.execPath, ...flags, join(root, 'server/src/main.ts')]
   const child = spawn(file, args, {
     cwd,
-    env: { ...cleanEnv(), PORT: '0', ...(dataDir !== undefined && { DATA_DIR: dataDir }), ...env },
+    env: { ...cleanEnv(), ...openTo(), PORT: '0', ...(dataDir !== undefined && { DATA_DIR: dataDir }), ...env },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(uid !== undefined && { uid }),

@@ -136,8 +136,10 @@ test('both loopback addresses are ours, and a program on either of them is a cle
 }, async () => {
   const running = await startServer({ dataDir: join(scratch, 'both') })
   const { port } = new URL(running.url)
-  for (const host of ['127.0.0.1', '[::1]'])
-    assert.equal((await fetch(`http://${host}:${port}/healthz`)).status, 200, host)
+  for (const host of ['127.0.0.1', '[::1]']) {
+    const { status, headers } = await fetch(`http://${host}:${port}/healthz`)
+    assert.deepEqual([status, headers.get('cache-control')], [200, 'no-store'], host)
+  }
   await stopServer(running)
   for (const host of ['127.0.0.1', '::1']) {
     const other = createServer().listen(0, host)

@@ -60,6 +60,12 @@ export const variables = {
     text: 'Private networks that webhook deliveries and git fetches may reach. The public internet is always allowed.',
     parse: parseCidrs,
   }),
+  BOT_ALLOWED_NETS: variable({
+    default: 'none',
+    takes: 'CIDRs or CIDR:port, separated by commas',
+    text: 'Private networks that bots and builds may reach, a package mirror say. The public internet is always allowed. IPv4; this machine itself only by one address with a port.',
+    parse: parseOpenings,
+  }),
   SECRET_KEY: variable({
     default: 'made once in `DATA_DIR`, mode 0600',
     takes: '32 or more characters',
@@ -176,6 +182,8 @@ export interface Config {
   readonly databaseUrl: string | undefined
   readonly trustProxy: readonly string[]
   readonly allowedPrivateNets: readonly string[]
+  /** CIDR or CIDR:port. */
+  readonly botAllowedNets: readonly string[]
   readonly publicRateLimit: number
   readonly secretKey: string | undefined
   readonly bootstrapApiKey: string | undefined
@@ -232,6 +240,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     databaseUrl: values.DATABASE_URL,
     trustProxy: trustProxy.map(cidrText),
     allowedPrivateNets: values.ALLOWED_PRIVATE_NETS?.map(cidrText) ?? (isLocal ? ['127.0.0.0/8', '::1/128'] : []),
+    botAllowedNets: values.BOT_ALLOWED_NETS ?? [],
     publicRateLimit: values.PUBLIC_RATE_LIMIT ?? 100,
     secretKey: values.SECRET_KEY,
     bootstrapApiKey: values.BOOTSTRAP_API_KEY,
@@ -318,6 +327,16 @@ function parseLimits(value: string): BotLimits | undefined {
 function parseCidrs(value: string): Cidr[] | undefined {
   const cidrs = value.split(',').map((part) => parseCidr(part.trim()))
   return cidrs.every((cidr) => cidr !== undefined) ? cidrs : undefined
+}
+
+/** CIDR or CIDR:port. */
+function parseOpenings(value: string): string[] | undefined {
+  const openings = value.split(',').map((part) => part.trim())
+  const isRight = (opening: string) => {
+    const [, net = '', port] = /^([\d./]+)(?::(\d{1,5}))?$/.exec(opening) ?? []
+    return parseCidr(net) !== undefined && (port === undefined || (Number(port) > 0 && Number(port) < 65_536))
+  }
+  return openings.every(isRight) ? openings : undefined
 }
 
 function cidrText([net, bits]: Cidr): string {

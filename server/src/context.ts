@@ -15,4 +15,6 @@ export interface App {
   readonly version: string
   /** Where people reach this server; known once it listens. */
   readonly publicUrl: () => string
+  /** Where hosted bots reach it, from behind their walls. */
+  readonly botUrl: () => string
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { buildServer } from './app.ts'
 import { startHousekeeping } from './auth/housekeeping.ts'
 import { ensureOwner, type Welcome } from './auth/owner.ts'
@@ -8,16 +9,19 @@ import type { App } from './context.ts'
 import { openDatabase } from './db/database.ts'
 import type { Pool } from './db/pool.ts'
 import { tx } from './db/tx.ts'
-import { listen } from './http/listen.ts'
+import { listen, openDoor } from './http/listen.ts'
 import { shiftedClock, systemClock } from './lib/clock.ts'
 import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
 import { type Log, makeLog } from './lib/log.ts'
 import { Secrets, sha256 } from './lib/secret.ts'
 import { readSecretKey } from './lib/secret-key.ts'
+import type { Network } from './runtime/process/network.ts'
 import type { Wall } from './runtime/runtime.ts'
 import { Work } from './work.ts'
 
 const drainMs = 10_000
+// On an address of our own, where nobody else listens.
+const doorPort = 8080
 const exitConfig = 78 // EX_CONFIG of sysexits
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -64,6 +68,7 @@ async function start(): Promise<void> {
   await noteSecretKey(database.pool, secrets, log)
 
   let url = config.publicUrl
+  let botUrl: string | undefined
   const app: App = {
     config,
     log,
@@ -72,6 +77,7 @@ async function start(): Promise<void> {
     secrets,
     version,
     publicUrl: () => url ?? '',
+    botUrl: () => botUrl ?? url ?? '',
   }
   const work = new Work(app)
   undo.push(() => work.close())
@@ -82,11 +88,21 @@ async function start(): Promise<void> {
   undo.push(() => void setTimeout(hurry, drainMs).unref())
   url ??= addressOf(config, listening.port)
   writeInfo(config.dataDir, { url })
+  botUrl = await openDoorFor(server, await work.putUpWalls())
   await work.start() // bots are told where we are
   // Only now: what is printed once has to lead to a server that answers.
   const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
   startHousekeeping(app, stopping.signal)
   console.log(banner(url, { welcome, walls: work.runtime.walls }))
+}
+
+/** Where bots find us if they are on networks of their own: the same port as before, because they outlive us. */
+async function openDoorFor(server: FastifyInstance, network: Network | undefined): Promise<string | undefined> {
+  if (!network) return undefined
+  const door = await openDoor(server, { host: network.gateway, port: doorPort })
+  undo.push(() => door.close())
+  await network.openDoor(door.port)
+  return `http://${network.gateway}:${door.port}`
 }
 
 /**

@@ -10,6 +10,7 @@ import { Wakes } from './jobs/wake.ts'
 import { AddressGuard } from './lib/address-guard.ts'
 import { newId } from './lib/ids.ts'
 import { Slots } from './lib/slots.ts'
+import type { Network } from './runtime/process/network.ts'
 import { ProcessRuntime } from './runtime/process/process-runtime.ts'
 import { Expiry } from './servers/expiry.ts'
 import { Output } from './servers/output.ts'
@@ -17,6 +18,8 @@ import { Resources } from './servers/resources.ts'
 import { Supervisor } from './servers/supervisor.ts'
 
 const removalRetryMs = 1_000
+// Somebody may flush all rules of the machine's firewall, ours too.
+const repairMs = 60_000
 // One slow build must not hold up all others.
 const buildsMin = 2
 
@@ -33,6 +36,7 @@ export class Work {
   readonly #app: App
   readonly #worker: DeploymentWorker
   readonly #expiry: Expiry
+  #repairs: NodeJS.Timeout | undefined
 
   constructor(app: App, options: { sandbox?: 'bubblewrap' | 'shim' } = {}) {
     const { config, log, clock } = app
@@ -57,6 +61,16 @@ export class Work {
     this.#expiry = new Expiry(app)
   }
 
+  /** Those that take a moment. Resolves with the network of bots, if they have their own: there they look for us. */
+  async putUpWalls(): Promise<Network | undefined> {
+    const network = await this.runtime.openNetwork({ allowedNets: this.#app.config.botAllowedNets })
+    for (const { name, state, detail, remedy } of this.runtime.walls)
+      if (state !== 'on') this.#app.log.warn({ wall: name, state, remedy }, detail)
+    const failed = (error: unknown) => this.#app.log.error({ err: error }, 'the rules around bots cannot be written')
+    if (network) this.#repairs = setInterval(() => void network.repair().catch(failed), repairMs).unref()
+    return network
+  }
+
   /** Takes up what was under way. Expiry first: what has expired is not started again. */
   async start(): Promise<void> {
     await this.wakes.listen(this.#app.pool)
@@ -73,12 +87,13 @@ export class Work {
   async close(): Promise<void> {
     const running = (await this.runtime.list()).filter(({ exit }) => !exit).length
     if (running > 0) this.#app.log.info({ bots: running }, 'bots go on running; the next start finds them again')
+    clearInterval(this.#repairs)
     this.#expiry.close()
     this.resources.close()
     await this.#worker.close()
     this.supervisor.close()
     await this.output.close()
-    this.runtime.close()
+    await this.runtime.close()
   }
 
   /** What is left of bots whose rows are gone. */

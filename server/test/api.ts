@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
+import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { buildServer } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
@@ -49,6 +50,7 @@ export interface TestServer {
   readonly clock: TestClock
   readonly app: App
   readonly work: Work
+  readonly http: FastifyInstance
   /** As a stop of the server does: bots go on. */
   close(): Promise<void>
 }
@@ -81,7 +83,7 @@ export async function startTestServer({
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, ...env })
   const secrets = new Secrets(config.secretKey ?? 'a secret key for tests, the same in all of them')
   const log = pino({ level: 'debug' }, { write: noteText })
-  const app: App = { config, log, clock, pool, secrets, version, publicUrl: () => url }
+  const app: App = { config, log, clock, pool, secrets, version, publicUrl: () => url, botUrl: () => url }
   // Where nothing is run, nothing has to be found out about walls.
   const work = new Work(app, isWorking && sandbox === undefined ? {} : { sandbox: sandbox ?? 'shim' })
   const server = await buildServer(app, work)
@@ -102,9 +104,9 @@ export async function startTestServer({
     await work.close()
   }
   after(async () => {
-    for (const { id } of isClosed ? [] : await work.runtime.list()) await work.runtime.stop(id, 0)
+    for (const { botId } of isClosed ? [] : await work.runtime.list()) await work.runtime.remove(botId)
     await close()
     if (pool.isUp) await checkForSecrets(pool)
   })
-  return { url, port, pool, clock, app, work, close }
+  return { url, port, pool, clock, app, work, http: server, close }
 }

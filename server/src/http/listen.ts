@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { StartError } from '../lib/data-dir.ts'
+import { makeDoor } from './door.ts'
 
 /** The open ports of a server. Closing the server closes them all. */
 export interface Listening {
@@ -48,10 +49,23 @@ export async function listen(
   }
 }
 
+/** For hosted bots, who reach nothing else of this machine. */
+export async function openDoor(
+  server: FastifyInstance,
+  { host, port }: { host: string; port: number },
+): Promise<{ port: number; close(): Promise<void> }> {
+  const door = siblingOf(server)
+  makeDoor(door)
+  door.maxConnections = Math.floor(connectionsMax() / 2) // whatever bots do, others get in
+  await new Promise<void>((resolve, reject) => door.once('error', reject).listen(port, host, resolve))
+  return { port: (door.address() as AddressInfo).port, close: () => closeServer(door) }
+}
+
 /** A second listener with everything that the first one has. */
 function siblingOf(server: FastifyInstance): Server {
   const { server: first } = server
   const sibling = createServer({
+    ServerResponse: server.answerClass,
     headersTimeout: first.headersTimeout,
     requestTimeout: first.requestTimeout,
     keepAliveTimeout: first.keepAliveTimeout,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config.ts'
 import { isLoopbackAddress, isLoopbackHost } from '../lib/address.ts'
+import { isFromDoor } from './door.ts'
 
 /** Whatever proxies write to say for whom they ask. One of them, and the request is not from this machine. */
 function isForwardingField(name: string): boolean {
@@ -23,7 +24,7 @@ const answer = Symbol('isLocal')
 type WithAnswer = IncomingMessage & { [answer]?: boolean }
 
 function looksLocal({ headers, socket, httpVersion }: IncomingMessage): boolean {
-  if (!isLoopbackAddress(socket.remoteAddress ?? '')) return false
+  if (isFromDoor(socket) || !isLoopbackAddress(socket.remoteAddress ?? '')) return false
   // Browsers and tools speak 1.1; what still speaks 1.0 is a proxy with its defaults, which says nothing else of itself.
   if (httpVersion === '1.0') return false
   for (const name in headers) if (isForwardingField(name)) return false

@@ -5,12 +5,20 @@ import type { App } from '../context.ts'
 import { AppError } from '../lib/app-error.ts'
 import { type Answered, answerClass, bindAnswer, newRequestId } from './answer.ts'
 import { jsonBytesMax, readBody } from './body.ts'
+import { isFromDoor } from './door.ts'
 import { pathOf, problemOf, sendError } from './errors.ts'
 import { corsHeaders, isApi, isDecodable } from './paths.ts'
 
 const headerTimeoutMs = 15_000
 // The longest that a request may take to arrive: an upload of 100 MiB at 3 Mbit/s.
 const requestTimeoutMs = 300_000
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** For other listeners that lead to this server. */
+    answerClass: ReturnType<typeof answerClass>
+  }
+}
 
 /** What the rest of the server adds at each request. Here and not in hooks of their own, each of which costs. */
 interface Hooks {
@@ -22,6 +30,7 @@ interface Hooks {
 
 /** A server with everything that holds for all paths: ids, headers, limits, errors. Routes come on top. */
 export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: Hooks): FastifyInstance {
+  const ServerResponse = answerClass(log, hooks.answered)
   const server: FastifyInstance = fastify({
     logger: false, // a child logger for each request costs more than many requests do; see `logAnswer`
     genReqId: (request) => saneId(request.headers['x-request-id']) ?? newRequestId(),
@@ -35,12 +44,13 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
       headersTimeout: headerTimeoutMs,
       connectionsCheckingInterval: 5_000,
       requireHostHeader: false, // see below
-      ServerResponse: answerClass(log, hooks.answered),
+      ServerResponse,
     },
     frameworkErrors: (error, request, reply) => sendError(log, error, { request, reply }),
     rewriteUrl: (request) => normalUrl(request.url ?? '/'),
     clientErrorHandler: answerBrokenRequest,
   })
+  server.decorate('answerClass', ServerResponse)
   server.setErrorHandler((error, request, reply) => sendError(log, error, { request, reply }))
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', readBody)
@@ -52,7 +62,9 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
     // Node's own check of this answers without a body.
     const hosts = countHosts(request.raw.rawHeaders)
     const isWrong = hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')
-    if (isWrong) done(new AppError('invalid_request', { detail: 'The request needs one Host header.' }))
+    const isOutside = isFromDoor(request.raw.socket) && !isApi(pathOf(request.url))
+    if (isOutside) done(new AppError('not_found'))
+    else if (isWrong) done(new AppError('invalid_request', { detail: 'The request needs one Host header.' }))
     else if (request.is404) hooks.unrouted(request, reply).catch(done)
     else done()
   })

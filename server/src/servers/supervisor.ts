@@ -224,7 +224,7 @@ export class Supervisor {
     const { app } = this.#options
     const row = await findRelease(app.pool.db, releaseId)
     if (!row?.release) throw new Error(`the release ${releaseId} is not known`)
-    const url = app.publicUrl()
+    const url = app.botUrl()
     const own = {
       ...(await readVariables(app, server.bot_id)),
       BOTBERTH_BOT_ID: server.bot_id,

@@ -96,8 +96,38 @@ test('a bot has no rights beyond a user’s, cannot get any, and is heard by the
       ['files', 'on'],
       ['users', 'on'],
       ['calls', 'on'],
+      ['limits', 'on'],
+      ['network', 'off'], // nobody asked for it
     ],
   )
+})
+
+test('a bot that takes more memory than it may is ended, and that is said; its neighbour goes on', async (t) => {
+  const host = makeHost(t, { isClosed: true })
+  if (!host) return
+  const neighbour = await host.startBot('echo up; exec sleep 300')
+  const greedy = await host.startBot(
+    'node -e "for (const all = []; ; ) all.push(Buffer.alloc(1e7, 1))"; echo "code $?"; exit 1',
+  )
+  const exit = await until('its end', async () => (await host.find(greedy.id))?.exit)
+  assert.deepEqual([exit.code, exit.oomKilled, await greedy.text()], [1, true, 'code 137\n'])
+  assert.equal((await host.find(neighbour.id))?.exit, undefined)
+  const stats = await host.runtime.stats(neighbour.id)
+  assert(
+    stats && stats.processes === 1 && stats.memoryBytes > 0 && stats.memoryBytes < 50_000_000,
+    JSON.stringify(stats),
+  )
+})
+
+test('a bomb of processes stops at the limit, and ends with its bot', async (t) => {
+  const host = makeHost(t, { isClosed: true })
+  if (!host) return
+  const bomb = await host.startBot('(i=0; while [ $i -lt 2000 ]; do sleep 300 & i=$((i + 1)); done); exec sleep 300')
+  await until('a refusal', async () => (await host.runtime.readOutput(bomb.id, 'stderr', 0)).includes('fork'))
+  const stats = await host.runtime.stats(bomb.id)
+  assert(stats && stats.processes > 100 && stats.processes <= 256, JSON.stringify(stats))
+  await host.runtime.stop(bomb.id, 0)
+  assert.equal((await host.find(bomb.id))?.exit?.signal, 'SIGKILL')
 })
 
 function makeHost(t: TestContext, { isClosed }: { isClosed: boolean }) {
@@ -111,7 +141,7 @@ function makeHost(t: TestContext, { isClosed }: { isClosed: boolean }) {
   const runtime = new ProcessRuntime({ dataDir })
   after(async () => {
     for (const { botId } of await runtime.list()) await runtime.remove(botId)
-    runtime.close()
+    await runtime.close()
     rmSync(outer, { recursive: true })
   })
   const makeRelease = async (botId: string, releaseId: string) =>
@@ -122,7 +152,8 @@ function makeHost(t: TestContext, { isClosed }: { isClosed: boolean }) {
     await runtime.start({ id, botId, releaseId, argv: ['sh', '-c', script], releaseEnv: {}, env: {}, limits })
     return { id, botId, text: async () => (await runtime.readOutput(id, 'stdout', 0)).toString() }
   }
-  return { dataDir, runtime, startBot }
+  const find = async (id: string) => (await runtime.list()).find((instance) => instance.id === id)
+  return { dataDir, runtime, startBot, find }
 }
 
 /** Of the host's, as which the processes of an instance run. */

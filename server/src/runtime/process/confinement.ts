@@ -30,8 +30,13 @@ export class Confinement {
     return [...this.#reach.enter, ...limits, ...become]
   }
 
+  /** A small one, for whatever else has to be counted. */
+  number(botId: string): number {
+    return this.#numbers.take(botId)
+  }
+
   #user(botId: string): number {
-    return firstUser + this.#numbers.take(botId)
+    return firstUser + this.number(botId)
   }
 
   /** The folder of a bot, which its user and nobody else's may go through. */

@@ -13,6 +13,7 @@ export class Folders {
   readonly bots: string
   /** Which bot has which number. */
   readonly numbers: string
+  readonly tag: string
 
   constructor(dataDir: string) {
     this.status = join(dataDir, 'instances')
@@ -21,6 +22,7 @@ export class Folders {
     this.tools = join(dataDir, 'tools')
     this.bots = join(dataDir, 'bots')
     this.numbers = join(dataDir, 'numbers')
+    this.tag = join(dataDir, 'tag')
     for (const folder of [this.status, this.output, this.caches, this.tools, this.bots, this.numbers])
       mkdirSync(folder, { recursive: true, mode: 0o700 })
   }

@@ -24,6 +24,7 @@ import {
 } from '../../lib/proc.ts'
 import type { Exit, Instance, OutputStream } from '../runtime.ts'
 import type { Folders } from './folders.ts'
+import type { GroupLimiter } from './limits.ts'
 import type { Launch } from './sandbox.ts'
 
 // The folder watch sees deaths within milliseconds; this finds what it missed.
@@ -65,6 +66,7 @@ export class Instances {
   readonly #folders: Folders
   readonly #folder: string
   readonly #isWalled: boolean
+  readonly #limiter: GroupLimiter | undefined
   readonly #known = new Map<string, Known>()
   readonly #listeners = new Set<(instance: Instance) => void>()
   readonly #watcher: FSWatcher
@@ -72,11 +74,12 @@ export class Instances {
   #isClosed = false
 
   /** Finds again whatever runs, and learns what ended meanwhile. */
-  constructor(folders: Folders, { isWalled }: { isWalled: boolean }) {
+  constructor(folders: Folders, { isWalled, limiter }: { isWalled: boolean; limiter?: GroupLimiter | undefined }) {
     this.#folders = folders
     const { dev, ino } = statSync(folders.output) // stays the same when the folder is moved, and not when it is copied
     this.#folder = `${dev}:${ino}`
     this.#isWalled = isWalled
+    this.#limiter = limiter
     this.#watcher = watch(folders.status, (_event, file) => {
       if (file?.endsWith('.status')) this.#look(basename(file, '.status'))
     })
@@ -87,6 +90,7 @@ export class Instances {
       if (file.endsWith('.json')) this.#adopt(basename(file, '.json'))
       if (file.endsWith('.tmp')) rmSync(join(folders.output, file), { force: true })
     }
+    limiter?.sweep(new Set(this.#known.keys()))
     this.#sweep()
   }
 
@@ -116,6 +120,10 @@ export class Instances {
 
   list(): Instance[] {
     return [...this.#known.values()].map(toInstance)
+  }
+
+  botOf(id: string): string | undefined {
+    return this.#known.get(id)?.note.botId
   }
 
   has(id: string): boolean {
@@ -205,6 +213,7 @@ export class Instances {
       this.outputFile(id, 'stderr'),
     ])
       rmSync(file, { force: true })
+    this.#limiter?.leave(id, 'bots')
   }
 
   /** SIGTERM, but not before there is somebody to hear it: one that comes too early is lost. */
@@ -283,7 +292,8 @@ export class Instances {
     }
     // If that fails, whoever looks next finds no monitor either, and comes to the same end.
     if (status.exitCode === undefined) tryAppend(this.#statusFile(id), `{ "exit-code": ${code} }\n`)
-    known.exit = { code: code < 0 ? null : code, signal: signals.get(code) ?? null, oomKilled: false, at: status.at }
+    const oomKilled = code !== 0 && (this.#limiter?.hasRunOutOfMemory(id) ?? false)
+    known.exit = { code: code < 0 ? null : code, signal: signals.get(code) ?? null, oomKilled, at: status.at }
     known.ended.resolve()
     for (const listener of this.#listeners) listener(toInstance(known))
   }

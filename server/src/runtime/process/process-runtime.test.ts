@@ -35,7 +35,7 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
       )
       await until('a beat', async () => (await text()).includes('beat'))
       if (isAdopted) {
-        runtime.close()
+        await runtime.close()
         runtime = open()
       }
       runtime.watch((instance) => seen.push(instance))
@@ -47,7 +47,7 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
       const { length } = await text()
       await sleep(100)
       assert.equal((await text()).length, length)
-      runtime.close()
+      await runtime.close()
     }
   })
 
@@ -56,7 +56,7 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
     const first = open()
     const { id, text } = await startBot(first, 'echo up; exec sleep 300')
     await until('it', async () => (await text()).includes('up'))
-    first.close()
+    await first.close()
     const note = join(dataDir, 'output', `${id}.json`)
     const { monitor: _, ...rest } = JSON.parse(readFileSync(note, 'utf8')) as Record<string, unknown>
     writeFileSync(note, JSON.stringify(rest))
@@ -64,7 +64,7 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
     assert.equal((await second.list()).find((instance) => instance.id === id)?.exit, undefined)
     await second.stop(id, 5_000)
     assert.equal((await second.list()).find((instance) => instance.id === id)?.exit?.code, 143)
-    second.close()
+    await second.close()
   })
 
   test(`${sandbox}: a note that cannot be read ends its bot, and nothing else`, { skip }, async () => {
@@ -73,7 +73,7 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
     const broken = await startBot(first, 'echo up; exec sleep 300')
     const fine = await startBot(first, 'echo up; exec sleep 300')
     for (const { text } of [broken, fine]) await until('both', async () => (await text()).includes('up'))
-    first.close()
+    await first.close()
     writeFileSync(join(dataDir, 'output', `${broken.id}.json`), '')
     const second = open()
     assert.deepEqual(
@@ -82,7 +82,7 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
     )
     await until('its end', () => Promise.resolve(findNamed(broken.id).length === 0))
     await second.stop(fine.id, 0)
-    second.close()
+    await second.close()
   })
 }
 
@@ -95,11 +95,11 @@ test('a copy of the data directory has nothing to do with the processes of the o
   cpSync(dataDir, copy, { recursive: true })
   const second = new ProcessRuntime({ dataDir: copy, sandbox: 'shim' })
   assert.deepEqual(await second.list(), [])
-  second.close()
+  await second.close()
   rmSync(copy, { recursive: true })
   assert.equal((await runtime.list()).find((instance) => instance.id === id)?.exit, undefined)
   await runtime.stop(id, 0)
-  runtime.close()
+  await runtime.close()
 })
 
 test('caches that nothing uses go after two weeks or when there are many; one that a release has stays', async () => {
@@ -129,7 +129,7 @@ test('caches that nothing uses go after two weeks or when there are many; one th
   const left = readdirSync(join(dataDir, 'dependencies'))
   assert.equal(left.length, 50)
   assert(left.includes('used') && left.includes('k0') && !left.includes('old') && !left.includes('k59'))
-  runtime.close()
+  await runtime.close()
 })
 
 function makeHost(sandbox: 'bubblewrap' | 'shim') {
@@ -137,7 +137,7 @@ function makeHost(sandbox: 'bubblewrap' | 'shim') {
   after(async () => {
     const runtime = new ProcessRuntime({ dataDir, sandbox })
     for (const { botId } of await runtime.list()) await runtime.remove(botId)
-    runtime.close()
+    await runtime.close()
     rmSync(dataDir, { recursive: true })
   })
   const startBot = async (runtime: ProcessRuntime, script: string) => {

@@ -17,11 +17,16 @@ import type {
   Workspace,
 } from '../runtime.ts'
 import { pruneCaches } from './caches.ts'
+import type { Part } from './cgroups/cgroups.ts'
+import { findCgroups } from './cgroups/find.ts'
 import { Confinement } from './confinement.ts'
 import { Folders, removeTree } from './folders.ts'
 import { Instances } from './instances.ts'
+import { GroupLimiter } from './limits.ts'
+import { Network } from './network.ts'
 import { Reach } from './reach.ts'
 import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sandbox.ts'
+import { readTag } from './tag.ts'
 import { findToolchain, linkTools, type Toolchain } from './toolchain.ts'
 import { describeWalls, type FoundWalls } from './walls.ts'
 import {
@@ -30,6 +35,7 @@ import {
   ownedFolders,
   ProcessWorkspace,
   type Release,
+  type RunTask,
   readRelease,
 } from './workspace.ts'
 
@@ -41,6 +47,25 @@ const nothing = Buffer.alloc(0)
 // One command where the walls are put up once: the bot is down meanwhile. Its arguments are ours.
 const putFiles = 'rm -rf -- "$@" && exec cp -a -T --reflink=auto --remove-destination -- "$0" .'
 
+// The monitor that keeps the exit code, and the first process of the namespace: both are ours.
+const keepers = 2
+// Of one bot, each way.
+const megabitsMax = 100
+const noTraffic = { networkRxBytes: 0, networkTxBytes: 0 }
+
+interface Bot {
+  readonly id: string
+  readonly limits: Limits
+}
+
+/** Whose command it is, and what it may take. */
+interface Confined {
+  readonly name: string
+  readonly botId: string
+  readonly limits: Limits
+  readonly isOffline?: boolean
+}
+
 interface Options {
   readonly dataDir: string
   /** `shim` forces the way without walls, for tests. */
@@ -49,11 +74,13 @@ interface Options {
 
 /** Bots as processes of this machine. */
 export class ProcessRuntime implements Runtime {
-  readonly walls: readonly Wall[]
+  #found: FoundWalls
+  #network: Network | undefined
   readonly #folders: Folders
   readonly #sandbox: Sandbox
   /** Undefined: bots are the same user as we are. */
   readonly #confinement: Confinement | undefined
+  readonly #limiter: GroupLimiter | undefined
   readonly #instances: Instances
   readonly #toolchain: Toolchain
   readonly #starting = new Map<string, Promise<void>>()
@@ -65,11 +92,37 @@ export class ProcessRuntime implements Runtime {
     const found = sandbox === 'shim' ? {} : this.#findSandbox()
     this.#sandbox = found.sandbox ?? new Shim(linkTools(this.#folders.tools, this.#toolchain))
     this.#confinement = found.sandbox && found.confinement
-    this.walls = describeWalls(found)
-    this.#instances = new Instances(this.#folders, { isWalled: this.#sandbox.isWalled })
+    const cgroups = sandbox === 'shim' ? {} : findCgroups(readTag(this.#folders.tag, this.#folders.bots))
+    this.#limiter = cgroups.cgroups && new GroupLimiter(cgroups.cgroups)
+    this.#found = { ...found, cgroups }
+    this.#instances = new Instances(this.#folders, {
+      isWalled: this.#sandbox.isWalled,
+      limiter: this.#limiter,
+    })
   }
 
-  #findSandbox(): FoundWalls {
+  get walls(): readonly Wall[] {
+    return describeWalls(this.#found)
+  }
+
+  /** A network of its own for each bot, which takes a moment to put up; without, bots are on the machine's. */
+  async openNetwork(options: { allowedNets: readonly string[] }): Promise<Network | undefined> {
+    if (!this.#confinement) return undefined
+    const found = await Network.open({ ...options, tag: readTag(this.#folders.tag, this.#folders.bots), megabitsMax })
+    this.#found = { ...this.#found, network: found }
+    this.#network = found.network
+    await this.#pruneNetworks()
+    return found.network
+  }
+
+  /** Of bots that are not there or do not run. */
+  async #pruneNetworks(): Promise<void> {
+    const running = this.#instances.list().flatMap(({ botId, exit }) => (exit ? [] : [botId]))
+    const used = new Set(running.map((botId) => this.#confinement?.number(botId)))
+    for (const index of this.#network?.list() ?? []) if (!used.has(index)) await this.#network?.remove(index)
+  }
+
+  #findSandbox(): Omit<FoundWalls, 'cgroups'> {
     const program = this.#toolchain.find('bwrap')
     const confined = program !== undefined && process.getuid?.() === 0 ? this.#confine(program) : undefined
     if (confined?.sandbox) return confined
@@ -78,7 +131,7 @@ export class ProcessRuntime implements Runtime {
   }
 
   /** With a user of its own for each bot. */
-  #confine(program: string): FoundWalls {
+  #confine(program: string): Omit<FoundWalls, 'cgroups'> {
     const { bots, caches } = this.#folders
     for (const folder of [bots, caches]) chmodSync(folder, 0o711)
     const reach = new Reach([bots, caches, dirname(this.#toolchain.node), this.#toolchain.npm])
@@ -91,8 +144,12 @@ export class ProcessRuntime implements Runtime {
     return { ...found, confinement }
   }
 
-  close(): void {
+  /** Bots go on running. Where none does, nothing of ours is left on the machine. */
+  async close(): Promise<void> {
+    const isIdle = this.#instances.list().every(({ exit }) => exit)
     this.#instances.close()
+    this.#limiter?.close()
+    if (isIdle) await this.#network?.destroy()
   }
 
   /** By the file that it really is: an update replaces it. */
@@ -109,6 +166,8 @@ export class ProcessRuntime implements Runtime {
       folders: this.#folders,
       sandbox: this.#sandbox,
       confinement: this.#confinement,
+      runTask: (view: View, argv: readonly string[], options: Parameters<RunTask>[2]) =>
+        this.#runTask({ ...view, botId: bot.id, limits: bot.limits }, argv, options),
       open: this.#open,
     }
     const workspace = new ProcessWorkspace(surroundings, bot.id, releaseId)
@@ -123,14 +182,14 @@ export class ProcessRuntime implements Runtime {
     return starting
   }
 
-  async #start({ id, botId, releaseId, argv, releaseEnv, env }: InstanceSpec): Promise<void> {
+  async #start({ id, botId, releaseId, argv, releaseEnv, env, limits }: InstanceSpec): Promise<void> {
     if (this.#instances.has(id)) return
     const release = await readRelease(this.#folders, botId, releaseId)
-    await this.#place(botId, releaseId, release)
+    await this.#place({ id: botId, limits }, releaseId, release)
     const view: View = {
       project: this.#folders.home(botId),
       name: id,
-      enter: this.#confinement?.enter(botId),
+      ...(await this.#enter({ name: id, botId, limits }, 'bots')),
       mounts: release.mounts.map(({ from, folder }) => ({ from, to: join('/bot', folder) })),
     }
     const project = this.#sandbox.projectPath(view)
@@ -140,7 +199,8 @@ export class ProcessRuntime implements Runtime {
   }
 
   /** The release's files over whatever the bot keeps there. Done again from the start if we were killed in it. */
-  async #place(botId: string, releaseId: string, release: Release): Promise<void> {
+  async #place(bot: Bot, releaseId: string, release: Release): Promise<void> {
+    const { id: botId } = bot
     const home = this.#folders.home(botId)
     const marker = `${home}.json`
     const placed = await readJson<Placed>(marker)
@@ -155,12 +215,12 @@ export class ProcessRuntime implements Runtime {
     await writeJson(marker, { releaseId: null, files: [...known], mounted: [...owned] })
     const wanted = new Set(release.files)
     const stale = (placed?.files ?? []).filter((file) => !wanted.has(file) && !isBelowAny(file, owned))
-    await this.#removeFiles(botId, releaseId, stale)
+    await this.#removeFiles(bot, releaseId, stale)
     const from = !this.#sandbox.isWalled ? this.#folders.release(botId, releaseId) : '/release'
     const copy = ['/bin/sh', '-c', putFiles, from, ...owned]
-    await this.#inHome(botId, releaseId, copy).catch(async () => {
-      await this.#clearWay(botId, releaseId, release.files)
-      await this.#inHome(botId, releaseId, copy)
+    await this.#inHome(bot, releaseId, copy).catch(async () => {
+      await this.#clearWay(bot, releaseId, release.files)
+      await this.#inHome(bot, releaseId, copy)
     })
     await writeJson(marker, { releaseId, files: release.files, mounted })
   }
@@ -172,28 +232,50 @@ export class ProcessRuntime implements Runtime {
   }
 
   /** The bot may have made folders where the release has files, and files or links where it has folders. */
-  async #clearWay(botId: string, releaseId: string, files: readonly string[]): Promise<void> {
+  async #clearWay(bot: Bot, releaseId: string, files: readonly string[]): Promise<void> {
     for (let at = 0; at < files.length; at += argsAtOnce)
-      await this.#inHome(botId, releaseId, ['rm', '-rf', '--', ...files.slice(at, at + argsAtOnce)]).catch(passOver)
+      await this.#inHome(bot, releaseId, ['rm', '-rf', '--', ...files.slice(at, at + argsAtOnce)]).catch(passOver)
     const parents = new Set(files.flatMap((file) => parentsOf(file)))
-    await this.#removeFiles(botId, releaseId, [...parents].toSorted())
+    await this.#removeFiles(bot, releaseId, [...parents].toSorted())
   }
 
   /** Folders of that name stay: they are the bot's. */
-  async #removeFiles(botId: string, releaseId: string, files: readonly string[]): Promise<void> {
+  async #removeFiles(bot: Bot, releaseId: string, files: readonly string[]): Promise<void> {
     for (let at = 0; at < files.length; at += argsAtOnce)
-      await this.#inHome(botId, releaseId, ['rm', '-f', '--', ...files.slice(at, at + argsAtOnce)]).catch(passOver)
+      await this.#inHome(bot, releaseId, ['rm', '-f', '--', ...files.slice(at, at + argsAtOnce)]).catch(passOver)
   }
 
   /** Inside the walls: the bot may have left links in its folder that lead out of it. */
-  async #inHome(botId: string, releaseId: string, argv: string[]): Promise<void> {
-    const view: View = {
+  async #inHome({ id: botId, limits }: Bot, releaseId: string, argv: string[]): Promise<void> {
+    const view = {
       project: this.#folders.home(botId),
       name: releaseId,
-      enter: this.#confinement?.enter(botId),
       mounts: [{ from: this.#folders.release(botId, releaseId), to: '/release' }],
     }
-    await runLaunch(this.#sandbox.task(view, argv, {}), { timeoutMs: 300_000 })
+    await this.#runTask({ ...view, botId, limits, isOffline: true }, argv, { env: {}, timeoutMs: 300_000 })
+  }
+
+  async #runTask(view: View & Confined, argv: readonly string[], { env, ...options }: Parameters<RunTask>[2]) {
+    try {
+      const entered = await this.#enter(view, 'builds')
+      await runLaunch(this.#sandbox.task({ ...view, ...entered }, argv, env), options)
+    } finally {
+      this.#limiter?.leave(view.name, 'builds')
+    }
+  }
+
+  /** In front of a command: its limits, its network, its user. */
+  async #enter({ name, botId, limits, isOffline }: Confined, part: Part): Promise<Pick<View, 'enter' | 'names'>> {
+    const [limited, user] = [this.#limiter?.enter(name, part, limits) ?? [], this.#confinement?.enter(botId) ?? []]
+    if (!this.#network || !this.#confinement || isOffline) return { enter: [...limited, ...user] }
+    const { resolvConf, hosts } = this.#network
+    const number = this.#confinement.number(botId)
+    // A bridge takes 1023: those that are not used make room.
+    const { enter } = await this.#network.ensure(number).catch(async () => {
+      await this.#pruneNetworks()
+      return (this.#network as Network).ensure(number)
+    })
+    return { enter: [...limited, ...enter, ...user], names: { 'resolv.conf': resolvConf, hosts } }
   }
 
   stop(instanceId: string, graceMs: number): Promise<void> {
@@ -240,6 +322,13 @@ export class ProcessRuntime implements Runtime {
   }
 
   stats(instanceId: string): Promise<Stats | undefined> {
+    const group = this.#limiter?.stats(instanceId)
+    if (group && this.#instances.mainPid(instanceId) !== undefined)
+      return Promise.resolve({
+        ...group,
+        ...this.#traffic(instanceId),
+        processes: Math.max(0, group.processes - keepers),
+      })
     const main = this.#instances.mainPid(instanceId)
     if (main === undefined || !readTimes(main)) return Promise.resolve(undefined)
     let [cpuTicks, memoryKb, processes] = [0, 0, 0]
@@ -256,9 +345,14 @@ export class ProcessRuntime implements Runtime {
       cpuMs: cpuTicks * clockTicksMs,
       memoryBytes: memoryKb * 1024,
       processes,
-      networkRxBytes: 0,
-      networkTxBytes: 0,
+      ...this.#traffic(instanceId),
     })
+  }
+
+  #traffic(instanceId: string): Pick<Stats, 'networkRxBytes' | 'networkTxBytes'> {
+    const botId = this.#instances.botOf(instanceId)
+    const counters = botId === undefined ? undefined : this.#network?.counters(this.#confinement?.number(botId) ?? -1)
+    return counters ? { networkRxBytes: counters.rxBytes, networkTxBytes: counters.txBytes } : noTraffic
   }
 
   forget(instanceId: string): Promise<void> {
@@ -286,6 +380,7 @@ export class ProcessRuntime implements Runtime {
       this.#instances.forget(id)
     }
     await removeTree(this.#folders.bot(botId))
+    if (this.#confinement) await this.#network?.remove(this.#confinement.number(botId))
     this.#confinement?.forget(botId)
   }
 

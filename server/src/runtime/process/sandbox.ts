@@ -17,6 +17,10 @@ export interface View {
   readonly name: string
   /** In front of everything: what makes the process another user, and puts it under limits. */
   readonly enter?: readonly string[] | undefined
+  /** Without any network at all. */
+  readonly isOffline?: boolean
+  /** What it is told of names and of who knows more of them; the host's own otherwise. */
+  readonly names?: Readonly<Record<'resolv.conf' | 'hosts', string>> | undefined
 }
 
 export interface Launch {
@@ -51,6 +55,8 @@ export async function runLaunch({ argv, env, cwd, fds }: Launch, options: Omit<R
 /** In a PATH: where the usual programs are. Nothing that a bot's owner sets can hold it. */
 export const systemPath = '\0'
 const inside = '/bot'
+// Those before it are the usual three, and the status.
+const firstFd = 4
 const tools = '/opt/botberth'
 // Both are memory. Builds unpack packages there.
 const botTmpBytes = 64 * 1024 * 1024
@@ -113,17 +119,11 @@ class Bubblewrap implements Sandbox {
   }
 
   instance(view: View, argv: readonly string[], env: Record<string, string>): Launch {
-    const rest = ['--json-status-fd', '3', ...this.#descriptors(), '--', ...argv]
-    return this.#launch(view, [...this.#memory(botTmpBytes), ...rest], env)
+    return this.#launch(view, [...this.#memory(botTmpBytes), '--json-status-fd', '3'], { argv, env })
   }
 
   task(view: View, argv: readonly string[], env: Record<string, string>): Launch {
-    const rest = ['--die-with-parent', ...this.#descriptors(), '--', ...argv]
-    return this.#launch(view, [...this.#memory(taskTmpBytes), ...rest], env)
-  }
-
-  #descriptors(): string[] {
-    return ['--args', '4', ...(this.isFiltered ? ['--seccomp', '5'] : [])]
+    return this.#launch(view, [...this.#memory(taskTmpBytes), '--die-with-parent'], { argv, env })
   }
 
   /** What can be written beside the project. Everything else that bubblewrap made of memory is closed after that. */
@@ -134,24 +134,38 @@ class Bubblewrap implements Sandbox {
     return [...memory, ...['/proc', '/dev', '/'].flatMap((path) => ['--remount-ro', path])]
   }
 
-  #launch({ project, mounts, name, enter = [] }: View, rest: string[], env: Record<string, string>): Launch {
+  #launch(view: View, rest: string[], { argv, env }: { argv: readonly string[]; env: Record<string, string> }): Launch {
+    const { project, mounts, name, enter = [], isOffline, names } = view
+    const fds: number[] = []
+    const pass = (fd: number): string => String(firstFd + fds.push(fd) - 1)
     const binds = [{ from: project, to: inside, isWritable: true }, ...mounts].flatMap(({ from, to, isWritable }) => [
       isWritable ? '--bind' : '--ro-bind',
       this.#reach.path(from),
       to,
     ])
-    const argv = [...enter, this.#program, ...this.#base, ...binds, '--chdir', inside]
     const path = `${tools}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
-    return {
-      argv: [...argv, '--setenv', 'BOTBERTH_NAME', name, ...rest],
-      env: {},
-      cwd: '/',
-      fds: [
-        environmentFd({ HOME: inside, ...env, PATH: env['PATH']?.replace(systemPath, path) ?? path }),
-        // Opened anew: it is read to its end.
-        ...(this.isFiltered ? [openSync(`/proc/self/fd/${filterFile()}`, 'r')] : []),
-      ],
-    }
+    const environment = { HOME: inside, ...env, PATH: env['PATH']?.replace(systemPath, path) ?? path }
+    const options = [
+      ...this.#base,
+      ...Object.entries(names ?? {}).flatMap(([file, text]) => [
+        '--ro-bind-data',
+        pass(passFile(text)),
+        `/etc/${file}`,
+      ]),
+      ...binds,
+      ...(isOffline ? ['--unshare-net'] : []),
+      '--chdir',
+      inside,
+      '--setenv',
+      'BOTBERTH_NAME',
+      name,
+      ...rest,
+      '--args',
+      pass(environmentFd(environment)),
+      // Opened anew: it is read to its end.
+      ...(this.isFiltered ? ['--seccomp', pass(openSync(`/proc/self/fd/${filterFile()}`, 'r'))] : []),
+    ]
+    return { argv: [...enter, this.#program, ...options, '--', ...argv], env: {}, cwd: '/', fds }
   }
 }
 

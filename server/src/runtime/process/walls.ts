@@ -1,5 +1,7 @@
 import type { Wall } from '../runtime.ts'
+import type { FoundCgroups } from './cgroups/find.ts'
 import type { Confinement } from './confinement.ts'
+import type { FoundNetwork } from './network.ts'
 import type { FoundSandbox } from './sandbox.ts'
 
 /** What this machine has to offer. */
@@ -7,11 +9,14 @@ export interface FoundWalls extends FoundSandbox {
   readonly confinement?: Confinement
   /** Why bots are not users of their own although we are root. */
   readonly usersProblem?: string
+  readonly cgroups: FoundCgroups
+  /** Undefined until it is put up. */
+  readonly network?: FoundNetwork
 }
 
 /** For the operator: what there is, what is missing, and what mends it. */
 export function describeWalls(found: FoundWalls): Wall[] {
-  return [files(found), users(found), calls(found)]
+  return [files(found), users(found), calls(found), limits(found.cgroups), network(found)]
 }
 
 const install = 'apt install bubblewrap'
@@ -53,4 +58,37 @@ function calls({ sandbox }: FoundWalls): Wall {
   if (sandbox?.isFiltered) return { name, state: 'on', detail: 'Bots can ask the kernel only for what bots need.' }
   const detail = 'Bots can ask the kernel for everything that an ordinary user can.'
   return { name, state: 'off', detail, remedy: sandbox ? 'a kernel with seccomp, on x64 or arm64' : install }
+}
+
+function limits({ cgroups, problem, remedy }: FoundCgroups): Wall {
+  const name = 'limits'
+  if (!cgroups) {
+    const detail = `Bots may take all of the memory, the processors and the processes (${problem ?? 'not asked for'}).`
+    return { name, state: 'off', detail, remedy: remedy ?? install }
+  }
+  if (cgroups.lacks.length === 0)
+    return { name, state: 'on', detail: `Memory, processors and processes are limited by ${cgroups.kind}.` }
+  const detail = `Limited by ${cgroups.kind}, but not: ${cgroups.lacks.join(', ')} (${problem}).`
+  return {
+    name,
+    state: cgroups.lacks.includes('memory') ? 'off' : 'soft',
+    detail,
+    ...(remedy !== undefined && { remedy }),
+  }
+}
+
+function network({ network: found, sandbox }: FoundWalls): Wall {
+  const name = 'network'
+  if (!found?.network) {
+    const detail = `Bots are on the network of this machine: they reach all that it reaches, its own services too (${found?.problem ?? 'only root can give them their own'}).`
+    return { name, state: 'off', detail, remedy: found?.remedy ?? (sandbox ? 'run the server as root' : install) }
+  }
+  const detail = 'Each bot has a network of its own, with a way out to the internet and to nowhere else.'
+  if (found.problem === undefined) return { name, state: 'on', detail }
+  return {
+    name,
+    state: 'soft',
+    detail: `${detail} But: ${found.problem}.`,
+    ...(found.remedy !== undefined && { remedy: found.remedy }),
+  }
 }

@@ -2,12 +2,12 @@ import { lstat, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } 
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findByArgument, findByEnvironment, signalProcess } from '../../lib/proc.ts'
-import { run } from '../../lib/run.ts'
+import { type RunOptions, run } from '../../lib/run.ts'
 import { StepError } from '../../lib/step-error.ts'
 import type { DependencyCache, Task, Workspace } from '../runtime.ts'
 import type { Confinement } from './confinement.ts'
 import { type Folders, removeTree } from './folders.ts'
-import { runLaunch, type Sandbox, systemPath, type View } from './sandbox.ts'
+import { type Sandbox, systemPath, type View } from './sandbox.ts'
 
 // A build that floods its log must not keep the server from everything else.
 const outputMax = 64 * 1024
@@ -26,15 +26,21 @@ interface Surroundings {
   readonly folders: Folders
   readonly sandbox: Sandbox
   readonly confinement: Confinement | undefined
+  /** Runs a command of a build within its limits, as the bot's user. */
+  readonly runTask: RunTask
   /** Those in the making. */
   readonly open: Set<ProcessWorkspace>
 }
+
+type TaskOptions = Omit<RunOptions, 'cwd' | 'env' | 'fds'> & { env: Record<string, string> }
+export type RunTask = (view: View, argv: readonly string[], options: TaskOptions) => Promise<void>
 
 export class ProcessWorkspace implements Workspace {
   readonly folder: string
   readonly #folders: Folders
   readonly #sandbox: Sandbox
   readonly #confinement: Confinement | undefined
+  readonly #runTask: RunTask
   readonly #botId: string
   readonly #releaseId: string
   readonly #mounts: { from: string; folder: string }[] = []
@@ -44,10 +50,11 @@ export class ProcessWorkspace implements Workspace {
   /** Caches that it has, or is about to take: none of them may go. */
   readonly caches = new Set<string>()
 
-  constructor({ folders, sandbox, confinement, open }: Surroundings, botId: string, releaseId: string) {
+  constructor({ folders, sandbox, confinement, runTask, open }: Surroundings, botId: string, releaseId: string) {
     this.#folders = folders
     this.#sandbox = sandbox
     this.#confinement = confinement
+    this.#runTask = runTask
     this.#open = open
     this.#botId = botId
     this.#releaseId = releaseId
@@ -78,7 +85,6 @@ export class ProcessWorkspace implements Workspace {
     const view: View = {
       project: this.folder,
       name: this.#releaseId,
-      enter: this.#confinement?.enter(this.#botId),
       mounts: [
         { from: cache, to: '/cache', isWritable: true },
         ...this.#mounts.map(({ from, folder }) => ({ from, to: join('/bot', folder) })),
@@ -93,9 +99,9 @@ export class ProcessWorkspace implements Workspace {
     const words = argv.map((word) => word.replaceAll('{project}', () => project))
     await this.#checkMounts()
     await this.#give()
-    const launch = this.#sandbox.task(view, words, { ...caches, ...botEnvironment(releaseEnv, project), ...env })
+    const all = { ...caches, ...botEnvironment(releaseEnv, project), ...env }
     try {
-      await runLaunch(launch, { timeoutMs, signal, onLine, bytesMax: outputMax })
+      await this.#runTask(view, words, { env: all, timeoutMs, signal, onLine, bytesMax: outputMax })
     } finally {
       if (!isWalled) await this.#endRest()
     }

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { after, test } from 'node:test'
+import { startTestServer } from '../../test/api.ts'
+import { makeOwner } from '../../test/people.ts'
+import { openDoor } from './listen.ts'
+
+const server = await startTestServer()
+const owner = await makeOwner(server)
+const door = await openDoor(server.http, { host: '127.0.0.1', port: 0 })
+after(() => door.close())
+
+/** Without the tidying that `fetch` does to paths. */
+function ask(path: string, headers: Record<string, string> = {}): Promise<{ status: number; limit: unknown }> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: '127.0.0.1', port: door.port, path, headers }, (answer) => {
+      answer.resume()
+      resolve({ status: answer.statusCode ?? 0, limit: answer.headers['x-ratelimit-limit'] })
+    })
+    asked.once('error', reject).end()
+  })
+}
+
+test('through the door there are both APIs, and nothing else', async () => {
+  for (const path of ['/api/v1/version', '/%61pi/v1/version', '/api/v1/openapi.json', '/list/api/openapi.json'])
+    assert.equal((await ask(path)).status, 200, path)
+  assert.equal((await ask('/api/v1/bots')).status, 401)
+  const others = ['/', '/list', '/docs', '/metrics', '/healthz', '/readyz', '/auth/owner?code=x', '/login', '/api/v1x']
+  const tricks = [
+    '/api/v1/../../metrics',
+    '/api/v1/%2e%2e/%2e%2e/metrics',
+    '//metrics',
+    '/metrics?/api/v1',
+    '/metrics#/api/v1/x',
+  ]
+  for (const path of [...others, ...tricks]) assert.notEqual((await ask(path)).status, 200, path)
+})
+
+test('whoever comes through it is a stranger: limited, and with no right that this machine has', async () => {
+  const key = { 'x-api-key': owner.key }
+  assert.equal((await fetch(`${server.url}/api/v1/me`, { headers: key })).headers.get('x-ratelimit-limit'), null)
+  assert.deepEqual(await ask('/api/v1/me', key), { status: 200, limit: '6000' })
+  assert.notEqual((await ask('/api/v1/auth/chat/login?login_hint=eve&prompt=none')).status, 302)
+})

@@ -1,0 +1,18 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+
+/*
+ * The door: where hosted bots find our APIs from behind their walls. It stands on an address of its own and leads to the
+ * APIs alone, and whoever comes through it is a stranger, however near the address it comes from looks.
+ */
+
+const comers = new WeakSet<Socket>()
+
+/** All that connects to it comes through the door. */
+export function makeDoor(server: Server): void {
+  server.on('connection', (socket) => comers.add(socket))
+}
+
+export function isFromDoor(socket: Socket): boolean {
+  return comers.has(socket)
+}

@@ -20,8 +20,8 @@ import type { Wall } from './runtime/runtime.ts'
 import { Work } from './work.ts'
 
 const drainMs = 10_000
-// On an address of our own, where nobody else listens.
-const doorPort = 8080
+// Where nobody else is likely to listen.
+const doorPort = 4180
 const exitConfig = 78 // EX_CONFIG of sysexits
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }

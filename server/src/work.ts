@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -63,7 +64,9 @@ export class Work {
 
   /** Those that take a moment. Resolves with the network of bots, if they have their own: there they look for us. */
   async putUpWalls(): Promise<Network | undefined> {
-    const network = await this.runtime.openNetwork({ allowedNets: this.#app.config.botAllowedNets })
+    const { botAllowedNets, publicUrl } = this.#app.config
+    const allowedNets = [...botAllowedNets, ...(publicUrl === undefined ? [] : await findOpenings(publicUrl))]
+    const network = await this.runtime.openNetwork({ allowedNets })
     for (const { name, state, detail, remedy } of this.runtime.walls)
       if (state !== 'on') this.#app.log.warn({ wall: name, state, remedy }, detail)
     const failed = (error: unknown) => this.#app.log.error({ err: error }, 'the rules around bots cannot be written')
@@ -134,6 +137,13 @@ export class Work {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
   }
+}
+
+/** Where others reach us, bots do too, also if that is this machine or the proxy before it. */
+async function findOpenings(publicUrl: string): Promise<string[]> {
+  const { hostname, port, protocol } = new URL(publicUrl)
+  const addresses = await lookup(hostname, { all: true, family: 4 }).catch(() => [])
+  return addresses.map(({ address }) => `${address}/32:${port || (protocol === 'https:' ? '443' : '80')}`)
 }
 
 /** Names this data directory for ever: the bots whose files are in it belong to it. */

@@ -57,7 +57,12 @@ export async function openDoor(
   const door = siblingOf(server)
   makeDoor(door)
   door.maxConnections = Math.floor(connectionsMax() / 2) // whatever bots do, others get in
-  await new Promise<void>((resolve, reject) => door.once('error', reject).listen(port, host, resolve))
+  const listenOn = (wanted: number) =>
+    new Promise<void>((resolve, reject) => door.once('error', reject).listen(wanted, host, resolve))
+  await listenOn(port).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error
+    return listenOn(0) // a program that listens on all addresses has the port
+  })
   return { port: (door.address() as AddressInfo).port, close: () => closeServer(door) }
 }
 

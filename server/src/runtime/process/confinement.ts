@@ -66,6 +66,11 @@ export class Confinement {
     await run(['chmod', '-R', 'a+rX,go-w', '--', folder], { env: systemEnv, timeoutMs: 60_000 })
   }
 
+  /** Undefined: it never ran here. */
+  findNumber(botId: string): number | undefined {
+    return this.#numbers.find(botId)
+  }
+
   forget(botId: string): void {
     this.#numbers.free(botId)
   }

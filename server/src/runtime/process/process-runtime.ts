@@ -118,7 +118,7 @@ export class ProcessRuntime implements Runtime {
   /** Of bots that are not there or do not run. */
   async #pruneNetworks(): Promise<void> {
     const running = this.#instances.list().flatMap(({ botId, exit }) => (exit ? [] : [botId]))
-    const used = new Set(running.map((botId) => this.#confinement?.number(botId)))
+    const used = new Set(running.map((botId) => this.#confinement?.findNumber(botId)))
     for (const index of this.#network?.list() ?? []) if (!used.has(index)) await this.#network?.remove(index)
   }
 
@@ -350,8 +350,8 @@ export class ProcessRuntime implements Runtime {
   }
 
   #traffic(instanceId: string): Pick<Stats, 'networkRxBytes' | 'networkTxBytes'> {
-    const botId = this.#instances.botOf(instanceId)
-    const counters = botId === undefined ? undefined : this.#network?.counters(this.#confinement?.number(botId) ?? -1)
+    const number = this.#confinement?.findNumber(this.#instances.botOf(instanceId) ?? '')
+    const counters = number === undefined ? undefined : this.#network?.counters(number)
     return counters ? { networkRxBytes: counters.rxBytes, networkTxBytes: counters.txBytes } : noTraffic
   }
 
@@ -380,7 +380,8 @@ export class ProcessRuntime implements Runtime {
       this.#instances.forget(id)
     }
     await removeTree(this.#folders.bot(botId))
-    if (this.#confinement) await this.#network?.remove(this.#confinement.number(botId))
+    const number = this.#confinement?.findNumber(botId)
+    if (number !== undefined) await this.#network?.remove(number)
     this.#confinement?.forget(botId)
   }
 

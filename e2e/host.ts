@@ -140,6 +140,10 @@ export class Host {
     return (await this.ask(`GET /servers/${botId}/resources`)).body
   }
 
+  async untilState(botId: string, state: string): Promise<void> {
+    await waitFor(`${botId} to be ${state}`, async () => (await this.stateOf(botId))['state'] === state)
+  }
+
   async linesOf(botId: string): Promise<string[]> {
     const { body } = await this.ask(`GET /servers/${botId}/logs?tail=1000`)
     return (body['data'] as { text: string }[]).map(({ text }) => text)

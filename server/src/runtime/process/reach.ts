@@ -1,16 +1,14 @@
 import { realpathSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
-const at = '/mnt'
+// Folders that every system has and no bot sees.
+const places = ['/mnt', '/media', '/srv', '/opt', '/home', '/var/tmp']
 
 // In a mount namespace of its own, which ends with the command: on the host nothing is left of it.
 const mountAndBecome = `
-mount -t tmpfs -o mode=0755,size=64k tmpfs ${at} || exit 125
-number=0
 while [ "$1" != -- ]; do
-  mkdir "${at}/$number" && mount --bind "$1" "${at}/$number" || exit 125
-  number=$((number + 1))
-  shift
+  mount --bind "$1" "$2" || exit 125
+  shift 2
 done
 shift
 exec "$@"`
@@ -22,35 +20,31 @@ exec "$@"`
 export class Reach {
   /** In front of a command, while it is still root. */
   readonly enter: readonly string[]
-  readonly #hidden: readonly string[]
+  readonly #shown: readonly { readonly folder: string; readonly at: string }[]
 
   /** Those that bots have to reach. */
   constructor(folders: readonly string[] = []) {
-    const real = folders.map((folder) => realpathSync(folder))
-    this.#hidden = real.every(isOpenToAll) ? [] : real
-    this.enter =
-      this.#hidden.length === 0
-        ? []
-        : [
-            'unshare',
-            '--mount',
-            '--propagation',
-            'private',
-            '/bin/sh',
-            '-c',
-            mountAndBecome,
-            'sh',
-            ...this.#hidden,
-            '--',
-          ]
+    const hidden = folders.map((folder) => realpathSync(folder)).filter((folder) => !isOpenToAll(folder))
+    const free = places.filter((place) => isFolder(place) && !hidden.some((folder) => isBelow(folder, place)))
+    this.#shown = hidden.map((folder, index) => ({ folder, at: free[index] ?? folder }))
+    const script = ['unshare', '--mount', '--propagation', 'slave', '/bin/sh', '-c', mountAndBecome, 'sh']
+    const mounts = this.#shown.flatMap(({ folder, at }) => [folder, at])
+    this.enter = mounts.length === 0 ? [] : [...script, ...mounts, '--']
   }
 
   /** Where the user finds it. */
   path(path: string): string {
-    const index = this.#hidden.findIndex((folder) => path === folder || path.startsWith(`${folder}/`))
-    const folder = this.#hidden[index]
-    return folder === undefined ? path : join(at, String(index), relative(folder, path))
+    const shown = this.#shown.find(({ folder }) => path === folder || isBelow(path, folder))
+    return shown ? join(shown.at, relative(shown.folder, path)) : path
   }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path.startsWith(`${folder}/`)
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
 /** Whether everybody may go through every folder above it. */

@@ -25,9 +25,8 @@ export class Confinement {
   /** In front of a command that we start as root: what the command does, it does as the bot's user. */
   enter(botId: string): string[] {
     const user = String(this.#user(botId))
-    const limits = ['prlimit', '--core=0', `--nofile=${this.#openFiles}`]
     const become = ['setpriv', '--reuid', user, '--regid', user, '--clear-groups']
-    return [...this.#reach.enter, ...limits, ...become]
+    return [...this.#reach.enter(this.#openFiles), ...become]
   }
 
   /** A small one, for whatever else has to be counted. */

@@ -4,8 +4,11 @@ import { dirname, join, relative } from 'node:path'
 // Folders that every system has and no bot sees.
 const places = ['/mnt', '/media', '/srv', '/opt', '/home', '/var/tmp']
 
-// In a mount namespace of its own, which ends with the command: on the host nothing is left of it.
+// In a mount namespace of its own, which ends with the command: on the host nothing is left of it. The limits of a process
+// are set here too, because a program for them alone would make each start longer.
 const mountAndBecome = `
+ulimit -c 0 && ulimit -n "$1" || exit 125
+shift
 while [ "$1" != -- ]; do
   mount --bind "$1" "$2" || exit 125
   shift 2
@@ -18,8 +21,6 @@ exec "$@"`
  * root's home is; there they are shown elsewhere, to the command alone that is started.
  */
 export class Reach {
-  /** In front of a command, while it is still root. */
-  readonly enter: readonly string[]
   readonly #shown: readonly { readonly folder: string; readonly at: string }[]
 
   /** Those that bots have to reach. */
@@ -27,9 +28,13 @@ export class Reach {
     const hidden = folders.map((folder) => realpathSync(folder)).filter((folder) => !isOpenToAll(folder))
     const free = places.filter((place) => isFolder(place) && !hidden.some((folder) => isBelow(folder, place)))
     this.#shown = hidden.map((folder, index) => ({ folder, at: free[index] ?? folder }))
-    const script = ['unshare', '--mount', '--propagation', 'slave', '/bin/sh', '-c', mountAndBecome, 'sh']
+  }
+
+  /** In front of a command, while it is still root: the way, and how many files it may have open. */
+  enter(openFiles: number): string[] {
+    const own = this.#shown.length === 0 ? [] : ['unshare', '--mount', '--propagation', 'slave']
     const mounts = this.#shown.flatMap(({ folder, at }) => [folder, at])
-    this.enter = mounts.length === 0 ? [] : [...script, ...mounts, '--']
+    return [...own, '/bin/sh', '-c', mountAndBecome, 'sh', String(openFiles), ...mounts, '--']
   }
 
   /** Where the user finds it. */

@@ -17,7 +17,8 @@ const trials = 15
 const bots = 20
 const backoffMs = 1000
 const settleMs = 3000
-const most = { launch: 0.6, start: 1, restart: 0.7, memory: 0.15 }
+// The launch goes through all walls that this machine has: limits, network, user, view, filter.
+const most = { launch: 0.75, start: 1, restart: 0.7, memory: 0.15 }
 
 // Something to say now and then, as every bot has: who cannot say it any more may die of it.
 const program = `

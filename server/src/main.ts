@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { buildServer } from './app.ts'
 import { startHousekeeping } from './auth/housekeeping.ts'
 import { ensureOwner, type Welcome } from './auth/owner.ts'
@@ -9,7 +8,7 @@ import type { App } from './context.ts'
 import { openDatabase } from './db/database.ts'
 import type { Pool } from './db/pool.ts'
 import { tx } from './db/tx.ts'
-import { listen, openDoor } from './http/listen.ts'
+import { type Listening, listen } from './http/listen.ts'
 import { shiftedClock, systemClock } from './lib/clock.ts'
 import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
 import { type Log, makeLog } from './lib/log.ts'
@@ -88,7 +87,7 @@ async function start(): Promise<void> {
   undo.push(() => void setTimeout(hurry, drainMs).unref())
   url ??= addressOf(config, listening.port)
   writeInfo(config.dataDir, { url })
-  botUrl = await openDoorFor(server, await work.putUpWalls())
+  botUrl = await openDoorFor(listening, await work.putUpWalls())
   await work.start() // bots are told where we are
   // Only now: what is printed once has to lead to a server that answers.
   const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
@@ -97,12 +96,11 @@ async function start(): Promise<void> {
 }
 
 /** Where bots find us if they are on networks of their own: the same port as before, because they outlive us. */
-async function openDoorFor(server: FastifyInstance, network: Network | undefined): Promise<string | undefined> {
+async function openDoorFor(listening: Listening, network: Network | undefined): Promise<string | undefined> {
   if (!network) return undefined
-  const door = await openDoor(server, { host: network.gateway, port: doorPort })
-  undo.push(() => door.close())
-  await network.openDoor(door.port)
-  return `http://${network.gateway}:${door.port}`
+  const port = await listening.openDoor({ host: network.gateway, port: doorPort })
+  await network.openDoor(port)
+  return `http://${network.gateway}:${port}`
 }
 
 /**

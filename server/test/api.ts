@@ -1,14 +1,13 @@
 import { mkdtempSync, readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { buildServer } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { App } from '../src/context.ts'
 import type { Pool } from '../src/db/pool.ts'
+import { type Listening, listen } from '../src/http/listen.ts'
 import { Secrets } from '../src/lib/secret.ts'
 import { Work } from '../src/work.ts'
 import { createTestPool } from './db.ts'
@@ -50,7 +49,7 @@ export interface TestServer {
   readonly clock: TestClock
   readonly app: App
   readonly work: Work
-  readonly http: FastifyInstance
+  readonly listening: Listening
   /** As a stop of the server does: bots go on. */
   close(): Promise<void>
 }
@@ -92,8 +91,8 @@ export async function startTestServer({
     if (reply.statusCode >= 400) noteText(String(payload))
     done(null, payload)
   })
-  await server.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = server.server.address() as AddressInfo
+  const listening = await listen(server, { host: '127.0.0.1', port: 0 })
+  const { port } = listening
   const url = `http://127.0.0.1:${port}`
   if (isWorking) await work.start()
   let isClosed = false
@@ -108,5 +107,5 @@ export async function startTestServer({
     await close()
     if (pool.isUp) await checkForSecrets(pool)
   })
-  return { url, port, pool, clock, app, work, http: server, close }
+  return { url, port, pool, clock, app, work, listening, close }
 }

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { startTestServer } from '../../test/api.ts'
 import { makeOwner } from '../../test/people.ts'
-import { openDoor } from './listen.ts'
 
 const server = await startTestServer()
 const owner = await makeOwner(server)
-const door = await openDoor(server.http, { host: '127.0.0.1', port: 0 })
-after(() => door.close())
+const port = await server.listening.openDoor({ host: '127.0.0.1', port: 0 })
 
 /** Without the tidying that `fetch` does to paths. */
 function ask(path: string, headers: Record<string, string> = {}): Promise<{ status: number; limit: unknown }> {
   return new Promise((resolve, reject) => {
-    const asked = request({ host: '127.0.0.1', port: door.port, path, headers }, (answer) => {
+    const asked = request({ host: '127.0.0.1', port, path, headers }, (answer) => {
       answer.resume()
       resolve({ status: answer.statusCode ?? 0, limit: answer.headers['x-ratelimit-limit'] })
     })
@@ -41,4 +39,18 @@ test('whoever comes through it is a stranger: limited, and with no right that th
   assert.equal((await fetch(`${server.url}/api/v1/me`, { headers: key })).headers.get('x-ratelimit-limit'), null)
   assert.deepEqual(await ask('/api/v1/me', key), { status: 200, limit: '6000' })
   assert.notEqual((await ask('/api/v1/auth/chat/login?login_hint=eve&prompt=none')).status, 302)
+})
+
+test('a stop of the server ends what came through the door, streams too', async () => {
+  const stopped = await startTestServer()
+  const somebody = await makeOwner(stopped)
+  const doorPort = await stopped.listening.openDoor({ host: '127.0.0.1', port: 0 })
+  const stream = await fetch(`http://127.0.0.1:${doorPort}/api/v1/stream?topics=me`, {
+    headers: { 'x-api-key': somebody.key },
+  })
+  assert.equal(stream.status, 200)
+  const ended = Promise.allSettled([stream.text()])
+  await stopped.close()
+  await ended
+  await assert.rejects(fetch(`http://127.0.0.1:${doorPort}/api/v1/version`))
 })

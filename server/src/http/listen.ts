@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,6 +9,8 @@ import { makeDoor } from './door.ts'
 /** The open ports of a server. Closing the server closes them all. */
 export interface Listening {
   readonly port: number
+  /** Another one, for hosted bots, who reach nothing else of this machine. Returns its port: the wanted one if it is free. */
+  openDoor(wanted: { host: string; port: number }): Promise<number>
   /** Does not wait for requests that are under way. */
   cutConnections(): void
 }
@@ -24,11 +27,11 @@ export async function listen(
   const servers: Server[] = [server.server]
   const sibling = isLocalhost ? siblingOf(server) : undefined
   const most = connectionsMax()
-  if (sibling) {
-    servers.push(sibling)
-    server.addHook('preClose', () => closeServer(sibling))
-  }
+  if (sibling) servers.push(sibling)
   for (const one of servers) one.maxConnections = most
+  server.addHook('preClose', async () => {
+    await Promise.all(servers.slice(1).map(closeServer))
+  })
   try {
     await server.listen({
       host: isLocalhost ? '127.0.0.1' : host,
@@ -37,7 +40,16 @@ export async function listen(
     })
     const { port: chosen } = server.server.address() as AddressInfo
     if (sibling) await listenIfPossible(sibling, chosen)
-    return { port: chosen, cutConnections: () => servers.forEach((one) => one.closeAllConnections()) }
+    return {
+      port: chosen,
+      openDoor: (wanted) => {
+        const door = siblingOf(server)
+        servers.push(door)
+        door.maxConnections = Math.floor(most / 2) // whatever bots do, others get in
+        return openDoor(door, wanted)
+      },
+      cutConnections: () => servers.forEach((one) => one.closeAllConnections()),
+    }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE') {
@@ -49,21 +61,13 @@ export async function listen(
   }
 }
 
-/** For hosted bots, who reach nothing else of this machine. */
-export async function openDoor(
-  server: FastifyInstance,
-  { host, port }: { host: string; port: number },
-): Promise<{ port: number; close(): Promise<void> }> {
-  const door = siblingOf(server)
+async function openDoor(door: Server, { host, port }: { host: string; port: number }): Promise<number> {
   makeDoor(door)
-  door.maxConnections = Math.floor(connectionsMax() / 2) // whatever bots do, others get in
-  const listenOn = (wanted: number) =>
-    new Promise<void>((resolve, reject) => door.once('error', reject).listen(wanted, host, resolve))
-  await listenOn(port).catch((error: NodeJS.ErrnoException) => {
+  await listenOn(door, { host, port }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error
-    return listenOn(0) // a program that listens on all addresses has the port
+    return listenOn(door, { host, port: 0 }) // a program that listens on all addresses has the port
   })
-  return { port: (door.address() as AddressInfo).port, close: () => closeServer(door) }
+  return (door.address() as AddressInfo).port
 }
 
 /** A second listener with everything that the first one has. */
@@ -84,14 +88,15 @@ function siblingOf(server: FastifyInstance): Server {
 }
 
 /** A machine without IPv6 is no reason not to start. */
-function listenIfPossible(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT') resolve()
-      else reject(error)
-    })
-    server.listen(port, '::1', resolve)
+async function listenIfPossible(server: Server, port: number): Promise<void> {
+  await listenOn(server, { host: '::1', port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRNOTAVAIL' && error.code !== 'EAFNOSUPPORT') throw error
   })
+}
+
+async function listenOn(server: Server, address: { host: string; port: number }): Promise<void> {
+  server.listen(address)
+  await once(server, 'listening') // rejects with its error
 }
 
 function closeServer(server: Server): Promise<void> {

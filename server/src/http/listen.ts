@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { StartError } from '../lib/data-dir.ts'
+import { readOpenFilesLimit } from '../lib/proc.ts'
 import { makeDoor } from './door.ts'
 
 /** The open ports of a server. Closing the server closes them all. */
@@ -112,6 +112,5 @@ const reservedFiles = 64
 /** More connections than there are file descriptors would leave none for the database. */
 function connectionsMax(): number {
   if (process.platform !== 'linux') return 10_000
-  const files = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 1024)
-  return Math.max(16, files - reservedFiles)
+  return Math.max(16, readOpenFilesLimit().soft - reservedFiles)
 }

@@ -55,6 +55,12 @@ function holds(pid: number, name: string, entry: string): boolean {
   return text !== undefined && text.includes(entry) && text.split('\0').includes(entry)
 }
 
+/** How many files a process of ours may have open, and how many it may allow itself. */
+export function readOpenFilesLimit(): { soft: number; hard: number } {
+  const [, soft, hard] = /^Max open files\s+(\d+)\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+  return { soft: Number(soft ?? Number.POSITIVE_INFINITY), hard: Number(hard ?? Number.POSITIVE_INFINITY) }
+}
+
 export function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 }

@@ -235,12 +235,12 @@ export class Supervisor {
   }
 
   /** The whole tree is gone and its output is read when this resolves. The caller has the bot for itself. */
-  async stopInstance(server: Server, instanceId: string, { graceMs = stopGraceMs } = {}): Promise<void> {
+  async stopInstance(server: Server, instanceId: string): Promise<void> {
     const { app, runtime, output } = this.#options
     const { db } = app.pool
     const current = { ...server, instance_id: instanceId }
     await changeServer(db, current, { state: 'stopping', state_at: app.clock.now() })
-    await runtime.stop(instanceId, graceMs)
+    await runtime.stop(instanceId, stopGraceMs)
     const exit = (await runtime.list()).find(({ id }) => id === instanceId)?.exit
     await output.finish(server.bot_id, instanceId)
     output.say(server.bot_id, 'Stopped.')

@@ -1,4 +1,5 @@
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync } from 'node:fs'
+import { readOpenFilesLimit } from '../../lib/proc.ts'
 import { run } from '../../lib/run.ts'
 import type { Folders } from './folders.ts'
 import { Numbers } from './numbers.ts'
@@ -14,7 +15,7 @@ export class Confinement {
   readonly #folders: Folders
   readonly #numbers: Numbers
   readonly #reach: Reach
-  readonly #openFiles = Math.min(openFilesMax, readHardLimit('Max open files'))
+  readonly #openFiles = Math.min(openFilesMax, readOpenFilesLimit().hard)
 
   constructor(folders: Folders, reach: Reach) {
     this.#folders = folders
@@ -77,10 +78,4 @@ export class Confinement {
 
 async function chownTree(folder: string, user: number): Promise<void> {
   await run(['chown', '-R', '-h', '-P', '--', `${user}:${user}`, folder], { env: systemEnv, timeoutMs: 300_000 })
-}
-
-/** Of our own processes: nobody gets more than we have. */
-function readHardLimit(name: string): number {
-  const hard = new RegExp(`^${name}\\s+\\S+\\s+(\\d+)`, 'm').exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
-  return hard === undefined ? Number.POSITIVE_INFINITY : Number(hard)
 }

@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type Attempt, hostState, NetworkLab, shell, world } from '../../../test/network-lab.ts'
 import { until } from '../../../test/until.ts'
-import { isInstalled } from './network/commands.ts'
 import { chooseNet, findRange, findUplinks, isClosed, parseOpenNets, parseRoute } from './network/ranges.ts'
 import { findResolvers } from './network/resolvers.ts'
 import { Network, type NetworkOptions } from './network.ts'
+import { findProgram } from './toolchain.ts'
 
 const canDoIt =
   process.getuid?.() === 0 &&
-  ['ip', 'tc', 'nft', 'nsenter', 'setpriv'].every(isInstalled) &&
+  ['ip', 'tc', 'nft', 'nsenter', 'setpriv'].every((program) => findProgram(program) !== undefined) &&
   spawnSync('unshare', ['--net', 'sh', '-c', 'nft list tables && ip link add name one type veth peer name two'])
     .status === 0
 const tag = `t${(process.pid % 46_656).toString(36)}`

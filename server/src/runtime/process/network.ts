@@ -16,7 +16,7 @@ import {
   removeAll,
   removeRule,
 } from './network/bot-network.ts'
-import { ip, isInstalled, lines, nft, tryIp, writeKernel } from './network/commands.ts'
+import { ip, lines, nft, tryIp, writeKernel } from './network/commands.ts'
 import { findObstacle } from './network/firewall.ts'
 import { closeForwarding, findGuarded, openForwarding } from './network/forwarding.ts'
 import {
@@ -35,6 +35,7 @@ import {
 import { findResolvers } from './network/resolvers.ts'
 import { addDoor, allRules, removeTables } from './network/rules.ts'
 import { tryNetwork } from './network/trial.ts'
+import { findProgram } from './toolchain.ts'
 
 export interface NetworkOptions {
   /** Tells several servers on one machine apart: 1 to 7 of [a-z0-9], part of the names of all that we make. */
@@ -327,7 +328,8 @@ function findMissing(): FoundNetwork | undefined {
   }
   const packages = { ip: 'iproute2', tc: 'iproute2', nft: 'nftables', nsenter: 'util-linux' }
   for (const [program, name] of Object.entries(packages)) {
-    if (!isInstalled(program)) return { problem: `${program} is not installed`, remedy: `apt-get install ${name}` }
+    if (findProgram(program) === undefined)
+      return { problem: `${program} is not installed`, remedy: `apt-get install ${name}` }
   }
   return undefined
 }

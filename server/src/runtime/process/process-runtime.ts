@@ -75,7 +75,6 @@ interface Options {
 /** Bots as processes of this machine. */
 export class ProcessRuntime implements Runtime {
   #found: FoundWalls
-  #network: Network | undefined
   readonly #folders: Folders
   readonly #sandbox: Sandbox
   /** Undefined: bots are the same user as we are. */
@@ -101,6 +100,11 @@ export class ProcessRuntime implements Runtime {
     })
   }
 
+  /** Undefined: bots are on the machine's own. */
+  get #network(): Network | undefined {
+    return this.#found.network?.network
+  }
+
   get walls(): readonly Wall[] {
     return describeWalls(this.#found)
   }
@@ -110,7 +114,6 @@ export class ProcessRuntime implements Runtime {
     if (!this.#confinement) return undefined
     const found = await Network.open({ ...options, tag: readTag(this.#folders.tag, this.#folders.bots), megabitsMax })
     this.#found = { ...this.#found, network: found }
-    this.#network = found.network
     await this.#pruneNetworks()
     return found.network
   }
@@ -126,8 +129,7 @@ export class ProcessRuntime implements Runtime {
     const program = this.#toolchain.find('bwrap')
     const confined = program !== undefined && process.getuid?.() === 0 ? this.#confine(program) : undefined
     if (confined?.sandbox) return confined
-    const usersProblem = confined?.problem
-    return { ...findBubblewrap(program, this.#toolchain), ...(usersProblem !== undefined && { usersProblem }) }
+    return { ...findBubblewrap(program, this.#toolchain), usersProblem: confined?.problem }
   }
 
   /** With a user of its own for each bot. */
@@ -161,7 +163,7 @@ export class ProcessRuntime implements Runtime {
     return `${file} ${size} ${mtimeMs}`
   }
 
-  async prepare(bot: { id: string; limits: Limits }, releaseId: string): Promise<Workspace> {
+  async prepare(bot: Bot, releaseId: string): Promise<Workspace> {
     const surroundings = {
       folders: this.#folders,
       sandbox: this.#sandbox,
@@ -267,15 +269,16 @@ export class ProcessRuntime implements Runtime {
   /** In front of a command: its limits, its network, its user. */
   async #enter({ name, botId, limits, isOffline }: Confined, part: Part): Promise<Pick<View, 'enter' | 'names'>> {
     const [limited, user] = [this.#limiter?.enter(name, part, limits) ?? [], this.#confinement?.enter(botId) ?? []]
-    if (!this.#network || !this.#confinement || isOffline) return { enter: [...limited, ...user] }
-    const { resolvConf, hosts } = this.#network
+    const network = this.#network
+    if (!network || !this.#confinement || isOffline) return { enter: [...limited, ...user] }
     const number = this.#confinement.number(botId)
     // A bridge takes 1023: those that are not used make room.
-    const { enter } = await this.#network.ensure(number).catch(async () => {
+    const { enter } = await network.ensure(number).catch(async () => {
       await this.#pruneNetworks()
-      return (this.#network as Network).ensure(number)
+      return network.ensure(number)
     })
-    return { enter: [...limited, ...enter, ...user], names: { 'resolv.conf': resolvConf, hosts } }
+    const names = { 'resolv.conf': network.resolvConf, hosts: network.hosts }
+    return { enter: [...limited, ...enter, ...user], names }
   }
 
   stop(instanceId: string, graceMs: number): Promise<void> {

@@ -130,7 +130,7 @@ class Bubblewrap implements Sandbox {
   #memory(bytes: number): string[] {
     const size = this.isStrict ? ['--size', String(bytes)] : []
     const memory = [...size, '--tmpfs', '/tmp', ...size, '--tmpfs', '/dev/shm']
-    // /proc too: where we are root, so is the bot to the kernel, and its settings ask for no capability.
+    // /proc too: its settings ask for no capability, and a bot without a user of its own may be root to the kernel.
     return [...memory, ...['/proc', '/dev', '/'].flatMap((path) => ['--remount-ro', path])]
   }
 
@@ -257,7 +257,7 @@ exit "$code"`
 export interface FoundSandbox {
   readonly sandbox?: Bubblewrap
   /** Why there is none, or only a weaker one. */
-  readonly problem?: string
+  readonly problem?: string | undefined
 }
 
 interface Trial {
@@ -277,9 +277,9 @@ export function findBubblewrap(program: string | undefined, toolchain: Toolchain
       const sandbox = new Bubblewrap(program, toolchain, { ...strength, reach })
       const problem = trySandbox(sandbox, { project, mounts: [], name: 'probe', enter: trial?.enter })
       firstProblem ??= problem
-      if (problem === undefined) return { sandbox, ...(firstProblem !== undefined && { problem: firstProblem }) }
+      if (problem === undefined) return { sandbox, problem: firstProblem }
     }
-    return { ...(firstProblem !== undefined && { problem: firstProblem }) }
+    return { problem: firstProblem }
   } finally {
     rmSync(project, { recursive: true })
   }

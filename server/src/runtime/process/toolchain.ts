@@ -10,12 +10,13 @@ export interface Toolchain {
   find(name: string): string | undefined
 }
 
-const usual = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
+/** Where systems keep their programs. */
+export const programFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
 /** The Node that we run on, the npm that we ship, and everything else from where the system keeps its programs. */
 export function findToolchain(): Toolchain {
   const npm = dirname(createRequire(import.meta.url).resolve('npm/package.json'))
-  return { node: realpathSync(process.execPath), npm, find: (name) => findProgram(name) }
+  return { node: realpathSync(process.execPath), npm, find: findProgram }
 }
 
 /** A folder for the PATH of bots without walls. Made anew at each start: an update may have moved the programs. */
@@ -28,8 +29,8 @@ export function linkTools(folder: string, { node, npm }: Toolchain): string {
   return folder
 }
 
-function findProgram(name: string): string | undefined {
-  return usual.map((folder) => join(folder, name)).find(isProgram)
+export function findProgram(name: string): string | undefined {
+  return programFolders.map((folder) => join(folder, name)).find(isProgram)
 }
 
 function isProgram(path: string): boolean {

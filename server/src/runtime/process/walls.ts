@@ -8,7 +8,7 @@ import type { FoundSandbox } from './sandbox.ts'
 export interface FoundWalls extends FoundSandbox {
   readonly confinement?: Confinement
   /** Why bots are not users of their own although we are root. */
-  readonly usersProblem?: string
+  readonly usersProblem?: string | undefined
   readonly cgroups: FoundCgroups
   /** Undefined until it is put up. */
   readonly network?: FoundNetwork

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { signalProcess } from '../../../lib/proc.ts'
 
 /** Longer than the kernel's 100 ms: a bot that starts, or wakes up, has its share of it at once. */
 export const cpuPeriodUs = 250_000
@@ -107,7 +108,7 @@ export function killProcesses(folders: readonly string[]): void {
   for (;;) {
     const pids = new Set(folders.flatMap(listProcesses))
     if (pids.size === 0) return
-    for (const pid of pids) killProcess(pid)
+    for (const pid of pids) signalProcess(pid, 'SIGKILL')
     if (performance.now() > until) return
     pause()
   }
@@ -125,14 +126,6 @@ function listProcesses(folder: string): number[] {
     .split('\n')
     .map(Number)
     .filter((pid) => pid > 0)
-}
-
-function killProcess(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error
-  }
 }
 
 // ENODEV: the group was removed between opening and reading.

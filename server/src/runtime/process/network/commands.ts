@@ -1,21 +1,10 @@
-import { accessSync, constants, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { run } from '../../../lib/run.ts'
+import { programFolders } from '../toolchain.ts'
 
-const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
-const env = { PATH: folders.join(':'), LC_ALL: 'C' }
+const env = { PATH: programFolders.join(':'), LC_ALL: 'C' }
 /** Each takes milliseconds; a machine with no time for one in this long has other troubles. */
 const timeoutMs = 20_000
-
-export function isInstalled(program: string): boolean {
-  return folders.some((folder) => {
-    try {
-      accessSync(`${folder}/${program}`, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
 
 /** Output that may be long goes to `onLine`. */
 export async function execute(argv: readonly string[], onLine?: (line: string) => void): Promise<string> {

@@ -1,4 +1,5 @@
-import { execute, isInstalled, lines, readKernel } from './commands.ts'
+import { findProgram } from '../toolchain.ts'
+import { execute, lines, readKernel } from './commands.ts'
 
 interface Obstacle {
   readonly problem: string
@@ -41,7 +42,7 @@ export async function findObstacle(bridge: string): Promise<Obstacle | undefined
 /** The old kind of iptables, which nft does not see. */
 async function findLegacyObstacle(bridge: string): Promise<Obstacle | undefined> {
   const tables = readKernel('/proc/net/ip_tables_names')?.split('\n') ?? []
-  if (!tables.includes('filter') || !isInstalled('iptables-legacy')) return undefined
+  if (!tables.includes('filter') || findProgram('iptables-legacy') === undefined) return undefined
   const rules = await lines(['iptables-legacy', '-S'])
   if (!rules.includes('-P FORWARD DROP') || rules.some((rule) => rule.includes(` ${bridge} `))) return undefined
   return {

@@ -9,6 +9,7 @@ import { me } from './me.ts'
 import { operator } from './operator.ts'
 import { servers } from './servers.ts'
 import { stream } from './stream.ts'
+import { webhooks } from './webhooks.ts'
 
 /** Every endpoint of both APIs by its name. Routes, validation, OpenAPI, clients and tests come from this table. */
 export const endpoints = {
@@ -19,6 +20,7 @@ export const endpoints = {
   ...deployments,
   ...servers,
   ...stream,
+  ...webhooks,
   ...me,
   ...operator,
 }

@@ -28,6 +28,7 @@ import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts
 import { resumeRenewed } from './servers/expiry.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { streamRoutes } from './stream/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 import type { Work } from './work.ts'
 
 // A bot is gone in milliseconds; a disk that is slow to delete its files is no reason to keep its owner waiting.
@@ -49,7 +50,7 @@ export async function buildServer(app: App, work: Work): Promise<FastifyInstance
   const sandboxClient = { id: '100000000000000001', secret: app.secrets.keyFor('sandbox-client').toString('hex') }
 
   const walls = () => work.runtime.walls
-  probeRoutes(server, app, { times, walls })
+  probeRoutes(server, app, { times, walls, more: work.metrics })
   const accountPages = authPages(server, { app, credentials, gatekeeper })
   pageRoutes(server, app, accountPages.nameOf)
   infoRoutes(api, app)
@@ -73,6 +74,7 @@ export async function buildServer(app: App, work: Work): Promise<FastifyInstance
       await insertDeployment(db, { botId, source: 'power', nodeId: work.nodeId, now: app.clock.now() })
     },
   })
+  webhookRoutes(api, app, work.guard)
   streamRoutes(api, app, { ...work, credentials, server })
   meRoutes(api, app, credentials)
   operatorRoutes(api, app, { credentials, walls })

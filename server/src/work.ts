@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
+import { Registry } from 'prom-client'
 import type { App } from './context.ts'
 import { DatabaseAway } from './db/pool.ts'
 import { DeploymentLogs } from './deployments/logs.ts'
@@ -17,14 +18,18 @@ import { Expiry } from './servers/expiry.ts'
 import { Output } from './servers/output.ts'
 import { Resources } from './servers/resources.ts'
 import { Supervisor } from './servers/supervisor.ts'
+import { Deliverer } from './webhooks/deliver.ts'
+import { WebhookMetrics } from './webhooks/metrics.ts'
+import { pruneEvents } from './webhooks/retention.ts'
 
 const removalRetryMs = 1_000
 // Somebody may flush all rules of the machine's firewall, ours too.
 const repairMs = 60_000
+const pruneMs = 10 * 60_000
 // One slow build must not hold up all others.
 const buildsMin = 2
 
-/** Everything that goes on behind the API: deployments, servers, their output, expiry and removal. */
+/** Everything that goes on behind the API: deployments, servers, their output, webhooks, expiry and removal. */
 export class Work {
   readonly nodeId: string
   readonly wakes = new Wakes()
@@ -34,9 +39,13 @@ export class Work {
   readonly resources: Resources
   readonly logs: DeploymentLogs
   readonly sources: Sources
+  readonly guard: AddressGuard
+  readonly metrics = new Registry()
   readonly #app: App
   readonly #worker: DeploymentWorker
   readonly #expiry: Expiry
+  readonly #deliverer: Deliverer
+  #pruning: NodeJS.Timeout | undefined
   #repairs: NodeJS.Timeout | undefined
 
   constructor(app: App, options: { sandbox?: 'bubblewrap' | 'shim' } = {}) {
@@ -56,10 +65,12 @@ export class Work {
     })
     this.resources = new Resources(app, this.runtime)
     this.logs = new DeploymentLogs(below('deployments'), { clock, log })
-    const guard = new AddressGuard(config.allowedPrivateNets)
+    this.guard = new AddressGuard(config.allowedPrivateNets)
     const builds = new Slots(Math.max(buildsMin, cpus().length))
-    this.#worker = new DeploymentWorker({ ...this, app, guard, builds }, this.nodeId)
+    this.#worker = new DeploymentWorker({ ...this, app, builds }, this.nodeId)
     this.#expiry = new Expiry(app)
+    const metrics = new WebhookMetrics(this.metrics, app, () => this.#deliverer.underWay)
+    this.#deliverer = new Deliverer({ app, guard: this.guard, nodeId: this.nodeId, metrics })
   }
 
   /** Those that take a moment. Resolves with the network of bots, if they have their own: there they look for us. */
@@ -83,6 +94,8 @@ export class Work {
     this.output.start()
     this.resources.start()
     this.#worker.start(this.wakes)
+    this.#deliverer.start(this.wakes)
+    this.#pruning = setInterval(() => void pruneEvents(this.#app), pruneMs).unref()
     await this.#removeAll()
   }
 
@@ -91,9 +104,10 @@ export class Work {
     const running = (await this.runtime.list()).filter(({ exit }) => !exit).length
     if (running > 0) this.#app.log.info({ bots: running }, 'bots go on running; the next start finds them again')
     clearInterval(this.#repairs)
+    clearInterval(this.#pruning)
     this.#expiry.close()
     this.resources.close()
-    await this.#worker.close()
+    await Promise.all([this.#worker.close(), this.#deliverer.close()])
     this.supervisor.close()
     await this.output.close()
     await this.runtime.close()

@@ -17,6 +17,8 @@ export interface Tables {
   deployments: DeploymentsTable
   removals: { bot_id: string; node_id: string }
   events: EventsTable
+  webhook_subscriptions: WebhookSubscriptionsTable
+  webhook_deliveries: WebhookDeliveriesTable
   resource_samples: ResourceSamplesTable
   instance: { name: string; value: string }
 }
@@ -205,10 +207,61 @@ interface DeploymentsTable {
 interface EventsTable {
   id: string
   user_id: string
-  bot_id: string
+  bot_id: string | null
   event: string
   body: string
   created_at: Date
+}
+
+interface WebhookSubscriptionsTable {
+  id: string
+  user_id: string
+  url: string
+  events: string[]
+  secret: Buffer
+  status: Generated<'active' | 'disabled'>
+  disabled_at: Date | null
+  disabled_reason: 'consecutive_failures' | 'owner' | null
+  epoch: Generated<number>
+  consecutive_failures: Generated<number>
+  is_slow: Generated<boolean>
+  last_delivery_at: Date | null
+  created_at: Date
+}
+
+export type DeliveryStatus = 'pending' | 'delivered' | 'failed' | 'canceled' | 'dropped'
+
+export interface Attempt {
+  /** 1 to 4; the same again if it was interrupted. */
+  number: number
+  trigger: 'schedule' | 'test' | 'redelivery'
+  at: string
+  durationMs: number | null
+  outcome: 'succeeded' | 'failed' | 'interrupted'
+  statusCode: number | null
+  error: string | null
+  /** The first bytes of what was answered. */
+  answer: string | null
+}
+
+interface WebhookDeliveriesTable {
+  id: string
+  subscription_id: string
+  event_id: string
+  epoch: number
+  status: DeliveryStatus
+  reason: string | null
+  is_manual: Generated<boolean>
+  tries: Generated<number>
+  interruptions: Generated<number>
+  attempts: ColumnType<Attempt[], string | undefined, string>
+  next_at: Date | null
+  claim_id: string | null
+  node_id: string | null
+  lease_until: Date | null
+  created_at: Date
+  delivered_at: Date | null
+  finished_at: Date | null
 }
 
 interface ResourceSamplesTable {

@@ -43,6 +43,13 @@ const serverOf = async (person: Person) => {
   return row?.identifier ?? ''
 }
 
+const subscriptionOf = async (person: Person) => {
+  const headers = { 'x-api-key': person.key, 'content-type': 'application/json' }
+  const body = JSON.stringify({ url: 'https://example.com/', events: ['server.crashed'] })
+  const answer = await fetch(`${server.url}/api/v1/webhooks/subscriptions`, { method: 'POST', headers, body })
+  return ((await answer.json()) as { id: string }).id
+}
+
 const cases: Partial<Record<EndpointName, Case | string>> = {
   revokeApiKey: { make: apiKeyOf },
   getBot: { make: botOf },
@@ -57,6 +64,13 @@ const cases: Partial<Record<EndpointName, Case | string>> = {
   deleteFile: { make: botOf },
   makeDeployKey: { make: botOf },
   rollBack: { make: botOf, body: { deploymentId: 'x' } },
+  getSubscription: { make: subscriptionOf },
+  updateSubscription: { make: subscriptionOf, body: { status: 'disabled' } },
+  deleteSubscription: { make: subscriptionOf },
+  testSubscription: { make: subscriptionOf },
+  listDeliveries: { make: subscriptionOf },
+  getDelivery: { make: subscriptionOf },
+  redeliver: { make: subscriptionOf },
   getDeployment: { make: deploymentOf },
   readDeploymentLogs: { make: deploymentOf },
   cancelDeployment: { make: deploymentOf },

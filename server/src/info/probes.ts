@@ -11,7 +11,7 @@ import type { RequestTimes } from './request-times.ts'
 export function probeRoutes(
   server: FastifyInstance,
   app: App,
-  { times, walls }: { times: RequestTimes; walls: () => readonly Wall[] },
+  { times, walls, more }: { times: RequestTimes; walls: () => readonly Wall[]; more: Registry },
 ): void {
   const { pool } = app
 
@@ -32,7 +32,9 @@ export function probeRoutes(
   const registry = metricsRegistry(app)
   server.get('/metrics', async (request, reply) => {
     if (!mayReadMetrics(app, request)) throw new AppError('forbidden')
-    return reply.type(registry.contentType).send((await registry.metrics()) + times.text())
+    return reply
+      .type(registry.contentType)
+      .send(`${await registry.metrics()}\n${await more.metrics()}\n${times.text()}`)
   })
 }
 

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db, Pool } from '../db/pool.ts'
 
 /** What there is to be done, or has changed. What exactly is in the tables: a message says only where to look. */
-export type WakeKind = 'server' | 'deployment' | 'removal' | 'cancel' | 'state'
+export type WakeKind = 'server' | 'deployment' | 'removal' | 'cancel' | 'state' | 'delivery'
 
 const channel = 'botberth_work'
 
@@ -12,8 +12,8 @@ export async function wake(db: Db, kind: WakeKind, id: string): Promise<void> {
 }
 
 /** The same as a part of another statement, such as what an update returns: no round trip and no commit of its own. */
-export function waking(kind: WakeKind, id: string): RawBuilder<unknown> {
-  return sql`pg_notify(${channel}, ${`${kind} ${id}`})`
+export function waking(kind: WakeKind, id: string | RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`pg_notify(${channel}, ${`${kind} `} || ${id})`
 }
 
 /** Hears what any server says. Undefined: messages may have been missed, so look at everything. */

@@ -72,13 +72,18 @@ export class AddressGuard {
   /** Refuses a URL (or `user@host:path`) whose host is an address that is not allowed. Looks up nothing. */
   checkLiteral(url: string): void {
     const host = URL.canParse(url) ? new URL(url).hostname : /^[^@/]+@([^:/]+):/.exec(url)?.[1]
-    const name = host && canonicalHost(host)
+    if (host) this.checkHost(host)
+  }
+
+  /** Refuses an address that is not allowed; a name is looked up by whoever connects. */
+  checkHost(host: string): void {
+    const name = canonicalHost(host)
     if (name && isIP(name) && !this.isAllowed(name)) throw notAllowed(host)
   }
 
   /**
    * For `net.connect` and undici's connector, so that what is checked is what is connected to. Node asks it for names
-   * only: a request to a URL begins with `checkLiteral`.
+   * only: whoever connects begins with `checkHost`.
    */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     const answer = (all: readonly CheckedAddress[]) => {

@@ -1,7 +1,21 @@
 import { randomBytes } from 'node:crypto'
 
 /** Every kind of record has a prefix of its own. */
-export type IdPrefix = 'usr' | 'bot' | 'key' | 'ses' | 'aud' | 'dev' | 'inv' | 'dep' | 'ins' | 'evt' | 'nod'
+export type IdPrefix =
+  | 'usr'
+  | 'bot'
+  | 'key'
+  | 'ses'
+  | 'aud'
+  | 'dev'
+  | 'inv'
+  | 'dep'
+  | 'ins'
+  | 'evt'
+  | 'whs'
+  | 'dlv'
+  | 'clm'
+  | 'nod'
 
 // Crockford's alphabet in lower case: no i, l, o, u.
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -13,6 +27,13 @@ export function newId(prefix: IdPrefix, now: Date): string {
   bytes.writeUIntBE(time, 0, 6)
   bytes.writeUInt16BE(0x7000 | count, 6)
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return `${prefix}_${base32(bytes)}`
+}
+
+/** Those made before that time sort before it, all others after it. */
+export function firstIdAt(prefix: IdPrefix, time: Date): string {
+  const bytes = Buffer.alloc(16)
+  bytes.writeUIntBE(time.getTime(), 0, 6)
   return `${prefix}_${base32(bytes)}`
 }
 

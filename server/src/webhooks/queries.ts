@@ -1,0 +1,211 @@
+import { type Selectable, sql } from 'kysely'
+import type { Db } from '../db/pool.ts'
+import type { Tables } from '../db/tables.ts'
+import { waking } from '../jobs/wake.ts'
+import { AppError } from '../lib/app-error.ts'
+
+export type SubscriptionRow = Omit<Selectable<Tables['webhook_subscriptions']>, 'secret' | 'user_id' | 'is_slow'>
+export type DeliveryRow = Pick<
+  Selectable<Tables['webhook_deliveries']>,
+  'id' | 'event_id' | 'status' | 'reason' | 'attempts' | 'next_at' | 'created_at' | 'finished_at'
+> & { event: string }
+
+const subscriptionColumns = [
+  'id',
+  'url',
+  'events',
+  'status',
+  'disabled_at',
+  'disabled_reason',
+  'epoch',
+  'consecutive_failures',
+  'last_delivery_at',
+  'created_at',
+] as const
+
+const deliveryColumns = [
+  'webhook_deliveries.id',
+  'event_id',
+  'events.event',
+  'status',
+  'reason',
+  'attempts',
+  'next_at',
+  'webhook_deliveries.created_at',
+  'finished_at',
+] as const
+
+/** Whose it is, and which. */
+export interface Key {
+  readonly userId: string
+  readonly id: string
+}
+
+export function insertSubscription(
+  db: Db,
+  values: Pick<
+    Selectable<Tables['webhook_subscriptions']>,
+    'id' | 'user_id' | 'url' | 'events' | 'secret' | 'created_at'
+  >,
+): Promise<SubscriptionRow> {
+  return db.insertInto('webhook_subscriptions').values(values).returning(subscriptionColumns).executeTakeFirstOrThrow()
+}
+
+export async function countSubscriptions(db: Db, userId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhook_subscriptions')
+    .select((eb) => eb.fn.countAll<string>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export function listSubscriptions(db: Db, userId: string): Promise<SubscriptionRow[]> {
+  return db
+    .selectFrom('webhook_subscriptions')
+    .select(subscriptionColumns)
+    .where('user_id', '=', userId)
+    .orderBy('id', 'desc')
+    .execute()
+}
+
+export async function getSubscription(db: Db, { userId, id }: Key): Promise<SubscriptionRow> {
+  const row = await db
+    .selectFrom('webhook_subscriptions')
+    .select(subscriptionColumns)
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  if (!row) throw new AppError('not_found')
+  return row
+}
+
+/** The same, and nobody changes it until the transaction ends. */
+export async function lockSubscription(db: Db, { userId, id }: Key): Promise<SubscriptionRow> {
+  const row = await db
+    .selectFrom('webhook_subscriptions')
+    .select(subscriptionColumns)
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  if (!row) throw new AppError('not_found')
+  return row
+}
+
+type Changes = Partial<
+  Pick<
+    Selectable<Tables['webhook_subscriptions']>,
+    | 'url'
+    | 'events'
+    | 'secret'
+    | 'status'
+    | 'disabled_at'
+    | 'disabled_reason'
+    | 'epoch'
+    | 'consecutive_failures'
+    | 'is_slow'
+  >
+>
+
+export function updateSubscription(db: Db, id: string, changes: Changes): Promise<SubscriptionRow> {
+  return db
+    .updateTable('webhook_subscriptions')
+    .set(changes)
+    .where('id', '=', id)
+    .returning(subscriptionColumns)
+    .executeTakeFirstOrThrow()
+}
+
+export async function deleteSubscription(db: Db, { userId, id }: Key): Promise<void> {
+  const { numDeletedRows } = await db
+    .deleteFrom('webhook_subscriptions')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  if (numDeletedRows === 0n) throw new AppError('not_found')
+}
+
+/** What waits for its time. What is under way is recorded when it ends. */
+export async function cancelWaiting(db: Db, subscriptionIds: readonly string[], now: Date): Promise<void> {
+  await db
+    .updateTable('webhook_deliveries')
+    .set({ status: 'canceled', reason: 'subscription_disabled', next_at: null, finished_at: now })
+    .where('subscription_id', 'in', [...subscriptionIds])
+    .where('status', '=', 'pending')
+    .where('claim_id', 'is', null)
+    .where('is_manual', '=', false)
+    .execute()
+}
+
+export async function listDeliveries(
+  db: Db,
+  subscriptionId: string,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<{ rows: DeliveryRow[]; total: number }> {
+  const [rows, { count }] = await Promise.all([
+    db
+      .selectFrom('webhook_deliveries')
+      .innerJoin('events', 'events.id', 'event_id')
+      .select(deliveryColumns)
+      .where('subscription_id', '=', subscriptionId)
+      .orderBy('webhook_deliveries.id', 'desc')
+      .limit(limit)
+      .offset(offset)
+      .execute(),
+    db
+      .selectFrom('webhook_deliveries')
+      .select((eb) => eb.fn.countAll<string>().as('count'))
+      .where('subscription_id', '=', subscriptionId)
+      .executeTakeFirstOrThrow(),
+  ])
+  return { rows, total: Number(count) }
+}
+
+/** Of a subscription that is known to be the caller's. */
+export async function getDelivery(db: Db, subscriptionId: string, id: string): Promise<DeliveryRow & { body: string }> {
+  const row = await db
+    .selectFrom('webhook_deliveries')
+    .innerJoin('events', 'events.id', 'event_id')
+    .select([...deliveryColumns, 'events.body'])
+    .where('webhook_deliveries.id', '=', id)
+    .where('subscription_id', '=', subscriptionId)
+    .executeTakeFirst()
+  if (!row) throw new AppError('not_found')
+  return row
+}
+
+/** False: it has not ended. */
+export async function requestAgain(
+  db: Db,
+  { id, subscriptionId }: { id: string; subscriptionId: string },
+  now: Date,
+): Promise<boolean> {
+  const row = await db
+    .updateTable('webhook_deliveries')
+    .set({ status: 'pending', is_manual: true, reason: null, interruptions: 0, next_at: now, finished_at: null })
+    .where('id', '=', id)
+    .where('status', '<>', 'pending')
+    .returning(waking('delivery', subscriptionId).as('told'))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** How many tests or repeats wait for their one attempt, or are in it. */
+export async function countManual(db: Db, subscriptionId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhook_deliveries')
+    .select((eb) => eb.fn.countAll<string>().as('count'))
+    .where('subscription_id', '=', subscriptionId)
+    .where('status', '=', 'pending')
+    .where('is_manual', '=', true)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Events with their deliveries, some at a time. Returns how many. */
+export async function deleteEventsBefore(db: Db, firstKept: string, most: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from events where id in (
+    select id from events where id < ${firstKept} order by id limit ${most})`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}

@@ -1,0 +1,183 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/pool.ts'
+import type { Attempt, DeliveryStatus } from '../db/tables.ts'
+import { tx } from '../db/tx.ts'
+import { cancelWaiting } from './queries.ts'
+
+/** After the end of the attempt before. */
+const waitsMs = [1_000, 5_000, 25_000]
+const failuresMax = 10
+const attemptsKept = 20
+
+/** What came of an attempt, to be written down. */
+export interface Result {
+  readonly id: string
+  readonly claimId: string
+  readonly subscriptionId: string
+  readonly attempt: Attempt
+  readonly isManual: boolean
+  readonly endedAt: Date
+}
+
+export interface Settled {
+  readonly subscriptionId: string
+  readonly status: DeliveryStatus
+  /** When to try again. */
+  readonly nextAt: Date | undefined
+  readonly isSlow: boolean
+  /** It was the one too many. */
+  readonly isDisabling: boolean
+}
+
+interface Locked {
+  readonly id: string
+  readonly subscription_id: string
+  readonly epoch: number
+  readonly tries: number
+  readonly is_delivered: boolean
+  readonly status: 'active' | 'disabled'
+  readonly subscription_epoch: number
+  readonly consecutive_failures: number
+  readonly is_slow: boolean
+}
+
+/** A subscription as it becomes, result by result. */
+interface Tally {
+  isActive: boolean
+  readonly epoch: number
+  failures: number
+  isSlow: boolean
+  lastAt: Date
+  disabledAt: Date | undefined
+}
+
+/**
+ * Writes down results in the order in which they came, many in one transaction: attempts, what is next, the count of
+ * failures, and at the tenth the end of the subscription. Returns those that were still ours to tell; the others were
+ * taken over by somebody else, or are gone.
+ */
+export function settle(db: Db, results: readonly Result[]): Promise<Map<string, Settled>> {
+  return tx(db, async (db) => {
+    const locked = new Map((await lock(db, results)).map((row) => [row.id, row]))
+    const tallies = new Map<string, Tally>()
+    const settled = new Map<string, Settled>()
+    const rows: object[] = []
+    for (const result of results) {
+      const row = locked.get(result.id)
+      if (!row) continue
+      const tally = tallies.get(row.subscription_id) ?? beginTally(row, result.endedAt)
+      tallies.set(row.subscription_id, tally)
+      const next = decide(row, result, tally)
+      rows.push({ id: result.id, attempt: [result.attempt], ...next })
+      settled.set(result.id, {
+        subscriptionId: row.subscription_id,
+        status: next.status,
+        nextAt: next.next_at,
+        isSlow: tally.isSlow,
+        isDisabling: tally.disabledAt === result.endedAt,
+      })
+    }
+    if (rows.length === 0) return settled
+    await updateDeliveries(db, rows)
+    await updateSubscriptions(db, tallies)
+    const disabled = [...tallies].filter(([, { disabledAt }]) => disabledAt)
+    for (const [id, { disabledAt }] of disabled) if (disabledAt) await cancelWaiting(db, [id], disabledAt)
+    return settled
+  })
+}
+
+/** Subscriptions in the order of their ids: two transactions that lock several cannot wait for each other. */
+async function lock(db: Db, results: readonly Result[]): Promise<Locked[]> {
+  const { rows } = await sql<Locked>`
+    select d.id, d.subscription_id, d.epoch, d.tries, d.delivered_at is not null as is_delivered,
+      s.status, s.epoch as subscription_epoch, s.consecutive_failures, s.is_slow
+    from unnest(${results.map(({ id }) => id)}::text[], ${results.map(({ claimId }) => claimId)}::text[]) as r (id, claim_id)
+    join webhook_deliveries d on d.id = r.id and d.claim_id = r.claim_id
+    join webhook_subscriptions s on s.id = d.subscription_id
+    order by s.id, d.id
+    for no key update of s, d`.execute(db)
+  return rows
+}
+
+function beginTally(row: Locked, at: Date): Tally {
+  return {
+    isActive: row.status === 'active',
+    epoch: row.subscription_epoch,
+    failures: row.consecutive_failures,
+    isSlow: row.is_slow,
+    lastAt: at,
+    disabledAt: undefined,
+  }
+}
+
+interface Next {
+  readonly status: DeliveryStatus
+  readonly reason: string | null
+  readonly tries: number
+  readonly next_at?: Date
+  readonly delivered_at?: Date
+  readonly finished_at?: Date
+}
+
+function decide(row: Locked, { attempt, isManual, endedAt }: Result, tally: Tally): Next {
+  const tries = isManual ? row.tries : row.tries + 1
+  tally.lastAt = endedAt
+  tally.isSlow = attempt.error === 'timeout'
+  if (attempt.outcome === 'succeeded') {
+    if (tally.isActive) tally.failures = 0
+    return { status: 'delivered', reason: null, tries, delivered_at: endedAt, finished_at: endedAt }
+  }
+  if (isManual) return { ...failedByHand(row), tries, finished_at: endedAt }
+  // Made before the subscription was disabled, it does not count for what it is now.
+  const isCurrent = tally.isActive && tally.epoch === row.epoch
+  const waitMs = waitsMs[tries - 1]
+  if (waitMs === undefined) {
+    if (isCurrent) countFailure(tally, endedAt)
+    return { status: 'failed', reason: 'attempts_failed', tries, finished_at: endedAt }
+  }
+  if (!isCurrent) return { status: 'canceled', reason: 'subscription_disabled', tries, finished_at: endedAt }
+  return { status: 'pending', reason: null, tries, next_at: new Date(endedAt.getTime() + waitMs) }
+}
+
+/** What was delivered once stays delivered. */
+function failedByHand({ is_delivered: isDelivered }: Locked): Pick<Next, 'status' | 'reason'> {
+  return isDelivered ? { status: 'delivered', reason: null } : { status: 'failed', reason: 'attempts_failed' }
+}
+
+function countFailure(tally: Tally, at: Date): void {
+  tally.failures++
+  if (tally.failures < failuresMax) return
+  tally.isActive = false
+  tally.disabledAt = at
+}
+
+async function updateDeliveries(db: Db, rows: readonly object[]): Promise<void> {
+  await sql`
+    update webhook_deliveries d set
+      status = r.status, reason = r.reason, tries = r.tries, is_manual = false,
+      attempts = case when jsonb_array_length(d.attempts) < ${attemptsKept} then d.attempts else d.attempts - 0 end || r.attempt,
+      next_at = r.next_at, claim_id = null, node_id = null, lease_until = null,
+      delivered_at = coalesce(r.delivered_at, d.delivered_at), finished_at = r.finished_at
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (id text, status text, reason text, tries integer,
+      attempt jsonb, next_at timestamptz, delivered_at timestamptz, finished_at timestamptz)
+    where d.id = r.id`.execute(db)
+}
+
+async function updateSubscriptions(db: Db, tallies: ReadonlyMap<string, Tally>): Promise<void> {
+  const rows = [...tallies].map(([id, { failures, isSlow, lastAt, disabledAt }]) => ({
+    id,
+    failures,
+    is_slow: isSlow,
+    last_at: lastAt,
+    disabled_at: disabledAt,
+  }))
+  await sql`
+    update webhook_subscriptions s set
+      consecutive_failures = r.failures, is_slow = r.is_slow, last_delivery_at = r.last_at,
+      status = case when r.disabled_at is null then s.status else 'disabled' end,
+      disabled_at = coalesce(r.disabled_at, s.disabled_at),
+      disabled_reason = case when r.disabled_at is null then s.disabled_reason else 'consecutive_failures' end
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (id text, failures integer, is_slow boolean,
+      last_at timestamptz, disabled_at timestamptz)
+    where s.id = r.id`.execute(db)
+}

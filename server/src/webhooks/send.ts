@@ -84,17 +84,26 @@ async function readAnswer(body: Dispatcher.ResponseData['body']): Promise<string
 
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA|CRL_|ERR_OSSL)/
-const protocolCodes = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_INVALID|UND_ERR_NOT_SUPPORTED|UND_ERR_RES)/
+const protocolCodes = /^(HPE_|UND_ERR_HEADERS_OVERFLOW)/
+
+interface Failure {
+  readonly code?: string
+  readonly name: string
+  readonly message: string
+  readonly cause?: unknown
+  readonly errors?: readonly unknown[]
+}
 
 /** A word for the owner. Not the error itself: what it says of a network behind this server is nobody's business. */
 function nameError(error: unknown): SendError {
   if (error instanceof AppError) return 'blocked_address'
   if (error instanceof StepError) return 'dns'
-  const { code = '', cause, errors } = error as { code?: string; cause?: unknown; errors?: unknown[] }
+  const { code = '', name, message, cause, errors } = error as Failure
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'timeout'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'dns'
   if (tlsCodes.test(code)) return 'tls'
-  if (protocolCodes.test(code)) return 'protocol'
+  if (name === 'HTTPParserError' || protocolCodes.test(code) || /^bad (response|upgrade)$/.test(message))
+    return 'protocol'
   const inner = cause ?? errors?.[0]
   return inner === undefined ? 'connection' : nameError(inner)
 }

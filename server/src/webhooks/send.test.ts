@@ -1,0 +1,330 @@
+// One attempt against receivers that do what receivers do. All at once: several of them take their full time.
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { AddressGuard } from '../lib/address-guard.ts'
+import { makeOutgoingAgent } from '../lib/outgoing.ts'
+import { send } from './send.ts'
+
+const loopback = ['127.0.0.0/8', '::1/128']
+const guard = new AddressGuard(loopback)
+const agent = makeOutgoingAgent(guard)
+after(() => agent.destroy())
+
+const post = (url: string, over = agent) => send(over, { url, headers: { 'x-test': '1' }, body: Buffer.from('{}') })
+
+async function open<S extends Server>(server: S, host = '127.0.0.1'): Promise<number> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => sockets.delete(socket)) // the other side hangs up on us, as it should
+  })
+  server.listen(0, host)
+  await once(server, 'listening')
+  after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** A receiver that says what the script says, once something has come in. */
+async function say(script: (socket: Socket) => void | Promise<void>): Promise<string> {
+  const server = createServer((socket) => {
+    socket.once('data', () => void script(socket))
+  })
+  return `http://127.0.0.1:${await open(server)}/`
+}
+
+const drip = async (socket: Socket, text: string, everyMs: number) => {
+  for (const letter of text) {
+    if (socket.destroyed) return
+    socket.write(letter)
+    await sleep(everyMs)
+  }
+}
+
+const skip = spawnSync('openssl', ['version']).status === 0 ? false : 'needs openssl'
+
+const certificate = (name: string, days: string) => {
+  const folder = mkdtempSync(join(tmpdir(), 'botberth-'))
+  const [key, cert] = [join(folder, 'key'), join(folder, 'cert')]
+  execFileSync(
+    'openssl',
+    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=${name} -days ${days} -keyout ${key} -out ${cert}`.split(
+      ' ',
+    ),
+    { stdio: 'ignore' },
+  )
+  return { key: readFileSync(key), cert: readFileSync(cert) }
+}
+
+const slow: { what: string; url: string; error: string | null }[] = [
+  { what: 'accepts and is silent', url: await say(() => {}), error: 'timeout' },
+  {
+    what: 'drips its header',
+    url: await say((socket) => drip(socket, `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100)}`, 500)),
+    error: 'timeout',
+  },
+  {
+    what: 'closes its half and says nothing',
+    url: `http://127.0.0.1:${await open(
+      createServer({ allowHalfOpen: true }, (socket) => {
+        socket.resume()
+        socket.on('end', () => {})
+      }),
+    )}/`,
+    error: 'timeout',
+  },
+  {
+    what: 'accepts, then drips its body for ever',
+    url: await say(async (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+      await drip(socket, '1\r\nx\r\n'.repeat(100), 100)
+    }),
+    error: null,
+  },
+]
+
+describe('an attempt ends in time', { concurrency: true }, () => {
+  for (const { what, url, error } of slow)
+    test(`with a receiver that ${what}`, async () => {
+      const from = performance.now()
+      const outcome = await post(url)
+      const tookMs = performance.now() - from
+      assert.equal(outcome.error, error)
+      assert(tookMs < 12_500, `${tookMs} ms`)
+      if (error === 'timeout') assert(tookMs >= 9_900, `${tookMs} ms`)
+      assert(outcome.durationMs <= 10_500)
+    })
+
+  test('with a name that nobody answers for', async () => {
+    const silent = makeOutgoingAgent(new AddressGuard(loopback, () => new Promise(() => {})))
+    const from = performance.now()
+    assert.equal((await post('http://receiver.example/', silent)).error, 'timeout')
+    assert(performance.now() - from < 10_500)
+    await silent.destroy()
+  })
+})
+
+const failures: { what: string; url: () => Promise<string>; error: string | null; status?: number }[] = [
+  {
+    what: 'is not there',
+    url: async () => {
+      const server = createServer()
+      const port = await open(server)
+      server.close()
+      return `http://127.0.0.1:${port}/`
+    },
+    error: 'connection',
+  },
+  { what: 'hangs up at once', url: () => say((socket) => void socket.end()), error: 'connection' },
+  { what: 'resets', url: () => say((socket) => void socket.resetAndDestroy()), error: 'connection' },
+  {
+    what: 'resets within its header',
+    url: () =>
+      say(async (socket) => {
+        socket.write('HTTP/1.1 200 OK\r\nX: ')
+        await sleep(20)
+        socket.resetAndDestroy()
+      }),
+    error: 'connection',
+  },
+  {
+    what: 'speaks no HTTP',
+    url: () => say((socket) => void socket.end('220 mail.example ESMTP\r\n')),
+    error: 'protocol',
+  },
+  {
+    what: 'has a header of 200 KB',
+    url: () => say((socket) => void socket.end(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(200_000)}\r\n\r\n`)),
+    error: 'protocol',
+  },
+  {
+    what: 'has 100,000 header lines',
+    url: () => say((socket) => void socket.end(`HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(100_000)}\r\n`)),
+    error: 'protocol',
+  },
+  {
+    what: 'says 100 Continue and no more',
+    url: () => say((socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n')),
+    error: 'protocol',
+  },
+  {
+    what: 'wants to speak something else',
+    url: () =>
+      say(
+        (socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+      ),
+    error: 'protocol',
+  },
+  {
+    what: 'ends before its Content-Length',
+    url: () => say((socket) => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf')),
+    error: null,
+  },
+  {
+    what: 'sends garbage instead of chunks',
+    url: () => say((socket) => void socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n')),
+    error: null,
+  },
+  {
+    what: 'answers without a body and closes',
+    url: () => say((socket) => void socket.end('HTTP/1.1 204 No Content\r\n\r\n')),
+    error: null,
+  },
+  {
+    what: 'sets cookies and a Retry-After',
+    url: () =>
+      say(
+        (socket) =>
+          void socket.end('HTTP/1.1 429 Slow\r\nSet-Cookie: a=b\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n'),
+      ),
+    error: 'http_status',
+    status: 429,
+  },
+  {
+    what: 'is plain HTTP where TLS was asked for',
+    url: async () => (await say((socket) => void socket.end('HTTP/1.1 400 Bad\r\n\r\n'))).replace('http:', 'https:'),
+    error: 'tls',
+  },
+]
+
+describe('a receiver that', () => {
+  for (const { what, url, error, status } of failures)
+    test(what, async () => {
+      const outcome = await post(await url())
+      assert.equal(outcome.error, error)
+      if (status !== undefined) assert.equal(outcome.statusCode, status)
+    })
+
+  for (const [what, days] of [
+    ['has made its certificate itself', '1'],
+    ['has the certificate of somebody else', '30'],
+  ] as const)
+    test(what, { skip }, async () => {
+      const server = createHttpsServer(certificate('somebody.example', days), (_, response) => response.end())
+      assert.equal((await post(`https://127.0.0.1:${await open(server)}/`)).error, 'tls')
+    })
+
+  test('answers with gigabytes costs no memory', async () => {
+    const server = createHttpServer((_, response) => {
+      response.writeHead(200)
+      const more = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(1024 * 1024)));
+        response.once('drain', more)
+      }
+      more()
+    })
+    const before = process.memoryUsage().arrayBuffers
+    const { error, answer } = await post(`http://127.0.0.1:${await open(server)}/`)
+    assert.equal(error, null)
+    assert.equal(answer?.length, 4096)
+    assert(process.memoryUsage().arrayBuffers - before < 50 * 1024 * 1024)
+  })
+
+  test('answers compressed is not unpacked', async () => {
+    const bomb = gzipSync(Buffer.alloc(10 * 1024 * 1024))
+    const server = createHttpServer((_, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb)
+    })
+    const { answer } = await post(`http://127.0.0.1:${await open(server)}/`)
+    assert.equal(answer?.codePointAt(0), 0x1f)
+  })
+
+  test('closed a connection that was kept gets the request once more, on a new one', async () => {
+    let requests = 0
+    const server = createServer((socket) => {
+      let served = 0
+      socket.on('data', () => {
+        // The first is answered and the connection kept; when the second comes, it is gone.
+        if (served++ > 0) {
+          socket.resetAndDestroy()
+          return
+        }
+        requests++
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      })
+    })
+    const url = `http://127.0.0.1:${await open(server)}/`
+    assert.equal((await post(url)).error, null)
+    assert.equal((await post(url)).error, null)
+    assert.equal(requests, 2)
+  })
+
+  test('resets a new connection is asked once', async () => {
+    let connections = 0
+    const server = createServer((socket) => {
+      connections++
+      socket.once('data', () => socket.resetAndDestroy())
+    })
+    assert.equal((await post(`http://127.0.0.1:${await open(server)}/`)).error, 'connection')
+    assert.equal(connections, 1)
+  })
+
+  test('has an IPv6 address only', async () => {
+    const port = await open(
+      createHttpServer((_, response) => response.end()),
+      '::1',
+    )
+    assert.equal((await post(`http://[::1]:${port}/`)).error, null)
+  })
+})
+
+describe('addresses that nobody may reach', () => {
+  const strict = (ask?: ConstructorParameters<typeof AddressGuard>[1]) => makeOutgoingAgent(new AddressGuard([], ask))
+  let connections = 0
+  const inner = createServer((socket) => {
+    connections++
+    socket.destroy()
+  })
+
+  test('are never connected to, however they are spelt, over http and https', async () => {
+    const port = await open(inner, '::') // both families
+    const over = strict()
+    const hosts =
+      '127.0.0.1 127.1 2130706433 0x7f000001 0x7f.1 017700000001 0177.0.0.1 0 0.0.0.0 127.0.0.1. １２７.０.０.１ 127.127.127.127 [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:127.0.0.1] [::7f00:1] [64:ff9b::7f00:1] [2002:7f00:1::] localhost LOCALHOST.'.split(
+        ' ',
+      )
+    assert.equal(hosts.length, 22)
+    for (const host of hosts)
+      for (const scheme of ['http', 'https'])
+        assert.equal((await post(`${scheme}://${host}:${port}/`, over)).error, 'blocked_address', host)
+    assert.equal(connections, 0)
+    await over.destroy()
+  })
+
+  test('are not reached by a name that changes, or has several', async () => {
+    const port = await open(createServer((socket) => socket.end(`${connections++}`)))
+    const answers = [
+      [{ address: '127.0.0.1', family: 4 }],
+      [
+        { address: '203.0.113.1', family: 4 },
+        { address: '127.0.0.1', family: 4 },
+      ],
+      [{ address: '::ffff:127.0.0.1', family: 6 }],
+      [{ address: '169.254.169.254', family: 4 }],
+    ]
+    for (const answer of answers) {
+      const over = strict(() => Promise.resolve(answer))
+      assert.equal((await post(`http://receiver.example:${port}/`, over)).error, 'blocked_address')
+      await over.destroy()
+    }
+    assert.equal(connections, 0)
+  })
+
+  test('and names that are not there say so', async () => {
+    const over = strict(() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })))
+    assert.equal((await post('http://receiver.example/', over)).error, 'dns')
+    await over.destroy()
+  })
+})

@@ -19,3 +19,10 @@ export function checkRatio(name: string, ratio: number, most: number): void {
   console.log(`  ${name.padEnd(44)} ${ratio.toFixed(3)}  (at most ${most}${isMet ? '' : ': MISSED'})`)
   if (!isMet) process.exitCode = 1
 }
+
+/** The same for a ratio that has to be as much. */
+export function checkLeast(name: string, ratio: number, least: number): void {
+  const isMet = ratio >= least
+  console.log(`  ${name.padEnd(44)} ${ratio.toFixed(3)}  (at least ${least}${isMet ? '' : ': MISSED'})`)
+  if (!isMet) process.exitCode = 1
+}

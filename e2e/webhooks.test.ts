@@ -1,0 +1,313 @@
+// Deliveries by whole servers: the samples of the documentation, real waits, and servers that are killed.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { EventSource } from '../server/test/event-source.ts'
+import { type Hit, isSignedWith, startReceiver } from '../server/test/receiver.ts'
+import { Host } from './host.ts'
+import { beforeEnd, count, makeScratch, root, stopServer, waitFor } from './server.ts'
+
+type Json = Record<string, unknown>
+
+interface Attempt {
+  readonly number: number
+  readonly outcome: string
+  readonly at: string
+}
+
+interface Watched {
+  readonly host: Host
+  readonly source: EventSource
+}
+
+async function startHost(env: Record<string, string> = {}): Promise<Watched> {
+  const host = new Host(env)
+  await host.start()
+  const source = new EventSource(join(host.dataDir, 'postgres-18'))
+  beforeEnd(async () => {
+    await source.close()
+    await host.close()
+  })
+  return { host, source }
+}
+
+async function subscribe(host: Host, url: string): Promise<{ id: string; secret: string }> {
+  const { status, body } = await host.ask('POST /webhooks/subscriptions', { url, events: ['server.crashed'] })
+  assert.equal(status, 201, JSON.stringify(body))
+  return body as { id: string; secret: string }
+}
+
+const deliveriesOf = async (host: Host, id: string) =>
+  (await host.ask(`GET /webhooks/subscriptions/${id}/deliveries`)).body['data'] as Json[]
+
+const receiver = await startReceiver()
+const { host, source } = await startHost()
+const me = async (of: Host) => String((await of.ask('GET /me')).body['id'])
+
+// -- The samples --
+
+const page = readFileSync(join(root, 'docs/webhooks.md'), 'utf8')
+const scratch = makeScratch('webhooks')
+const samples = [
+  { language: 'js', file: 'receiver.mjs', command: [process.execPath] },
+  { language: 'python', file: 'receiver.py', command: ['python3'] },
+  { language: 'go', file: 'receiver.go', command: ['go', 'run'] },
+]
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+for (const { language, file, command } of samples) {
+  const [program = '', ...args] = command
+  const skip = spawnSync(program, ['version']).error ? `needs ${program}` : false
+
+  test(`the documentation’s sample in ${language} takes what is genuine and nothing else`, { skip }, async () => {
+    const code = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? assert.fail('no sample')
+    const folder = join(scratch, language)
+    mkdirSync(folder)
+    writeFileSync(join(folder, file), code)
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}/`
+    const { id, secret } = await subscribe(host, url)
+    const env = {
+      ...process.env,
+      PORT: String(port),
+      WEBHOOK_SECRET: secret,
+      GOCACHE: join(scratch, 'go'),
+      GO111MODULE: 'off',
+    }
+    const child: ChildProcess = spawn(program, [...args, file], { cwd: folder, env, detached: true })
+    after(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
+    let output = ''
+    child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const post = (headers: Record<string, string>) =>
+      fetch(url, { method: 'POST', headers, body: '{}' }).then(
+        ({ status }) => status,
+        () => 0,
+      )
+    await waitFor(`the sample to listen: ${output}`, async () => (await post({})) !== 0, 120_000)
+    const forged = `sha256=${'0'.repeat(64)}`
+    assert.deepEqual([await post({}), await post({ 'x-service-signature': forged })], [401, 401])
+    const { body } = await host.ask(`POST /webhooks/subscriptions/${id}/test`)
+    await waitFor('the delivery', async () => (await deliveriesOf(host, id))[0]?.['finishedAt'] !== null)
+    const [delivery] = await deliveriesOf(host, id)
+    assert.equal(delivery?.['status'], 'delivered', JSON.stringify(delivery))
+    await waitFor('its line', () => output.includes(`ping ${String(body['eventId'])}`))
+    await host.ask(`DELETE /webhooks/subscriptions/${id}`)
+  })
+}
+
+// -- Real time --
+
+test('retries come 1, 5 and 25 seconds after the attempt before, and at most half a second later', async () => {
+  receiver.answer = async () => {
+    await sleep(100)
+    return 500
+  }
+  const { id, secret } = await subscribe(host, receiver.url('/real'))
+  await source.crash(await me(host))
+  await waitFor('the end', async () => (await deliveriesOf(host, id))[0]?.['status'] === 'failed', 60_000)
+  const hits = receiver.at('/real')
+  assert.deepEqual(
+    hits.map(({ attempt }) => attempt),
+    [1, 2, 3, 4],
+  )
+  for (const [index, wanted] of [1_000, 5_000, 25_000].entries()) {
+    const [before, next] = [hits[index], hits[index + 1]]
+    const gap = (next?.at ?? 0) - (before?.endedAt ?? 0)
+    assert(gap >= wanted && gap <= wanted + 500, `${gap} ms instead of ${wanted}`)
+  }
+  assert(hits.every((hit) => isSignedWith(secret, hit)))
+  receiver.answer = () => 200
+  await host.ask(`DELETE /webhooks/subscriptions/${id}`)
+})
+
+// -- Killed at each attempt --
+
+test('a server that is killed before and after the answer to each attempt loses nothing', async () => {
+  const killed = await startHost()
+  const { id, secret } = await subscribe(killed.host, receiver.url('/killed'))
+  let kill = Promise.resolve()
+  /** One after the other: it may send before it has said that it is there. */
+  const killAfter = async (before: Promise<void>) => {
+    await before
+    await killed.host.kill()
+    await killed.host.start()
+  }
+  const again = () => {
+    kill = killAfter(kill)
+  }
+  /** Each attempt is seen at least twice: the first time no answer comes, because the server is gone. */
+  const seen = new Set<number>()
+  receiver.answer = async ({ attempt }) => {
+    if (!seen.has(attempt)) {
+      seen.add(attempt)
+      again()
+      return undefined
+    }
+    if (attempt === 4) return 200
+    // Killed a moment after the answer: it may be written down by then, or not.
+    setTimeout(again, attempt * 2)
+    return 500
+  }
+  await killed.source.crash(await me(killed.host))
+  await waitFor(
+    'the end',
+    async () => {
+      await kill
+      const delivery = await deliveriesOf(killed.host, id).catch(() => [])
+      return delivery[0]?.['status'] === 'delivered'
+    },
+    120_000,
+  )
+  await kill
+  const hits = receiver.at('/killed')
+  assert.deepEqual([...new Set(hits.map(({ attempt }) => attempt))], [1, 2, 3, 4])
+  assert.equal(new Set(hits.map(({ delivery, body }) => delivery + body)).size, 1)
+  assert(hits.every((hit) => isSignedWith(secret, hit)))
+  for (const [index, hit] of hits.slice(1).entries()) assert((hits[index]?.endedAt ?? 0) <= hit.at, 'two at once')
+  const [delivery] = await deliveriesOf(killed.host, id)
+  const attempts = delivery?.['attempts'] as Attempt[]
+  assert(attempts.filter(({ outcome }) => outcome === 'interrupted').length >= 4, JSON.stringify(attempts))
+  receiver.answer = () => 200
+})
+
+// -- Killed at any moment --
+
+test('servers that are killed at any moment lose nothing', { timeout: 3_000_000 }, async () => {
+  const kills = count({ short: 10, full: 100 })
+  const wanted = count({ short: 1_000, full: 10_000 })
+  const clock = join(scratch, 'clock')
+  writeFileSync(clock, '0')
+  const { host: victim, source: events } = await startHost({ BOTBERTH_TEST_CLOCK: clock })
+  const users = await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      const key = await victim.signUp(`user${index}`)
+      return victim.as(key, async () => ({
+        id: await me(victim),
+        subscriptions: [
+          await subscribe(victim, receiver.url(`/u${index}/a`)),
+          await subscribe(victim, receiver.url(`/u${index}/b`)),
+        ],
+      }))
+    }),
+  )
+  receiver.hits.length = 0
+  receiver.answer = (_hit, response) => {
+    const chance = Math.random()
+    if (chance < 0.6) return 200
+    if (chance < 0.9) return 500
+    if (chance < 0.95) return undefined // hangs
+    response.destroy()
+    return undefined
+  }
+  let [isOver, made, round] = [false, 0, 0]
+  const emit = async () => {
+    while (!isOver) {
+      const user = users[round++ % users.length]
+      // Not written down at all while the database is away for a moment: nothing to lose.
+      await events.crash(user?.id ?? '').then(
+        () => made++,
+        () => {},
+      )
+      await sleep(15)
+    }
+  }
+  const emitting = emit()
+  let underWayAtKills = 0
+  for (let kill = 0; kill < kills || made * 2 < wanted; kill++) {
+    await sleep(50 + Math.random() * 2_950)
+    await victim.kill()
+    const [row] = await events.query<{ under_way: number }>(
+      'select count(*)::integer as under_way from webhook_deliveries where claim_id is not null',
+    )
+    underWayAtKills += row?.under_way ?? 0
+    await victim.start()
+  }
+  isOver = true
+  await emitting
+  receiver.answer = () => 200 // what hangs is over in ten seconds, what waits in a moment
+  await waitFor(
+    'all to end',
+    async () => {
+      writeFileSync(clock, String(Number(readFileSync(clock, 'utf8')) + 5_000))
+      const [row] = await events.query<{ open: number }>(
+        "select count(*)::integer as open from webhook_deliveries where status = 'pending'",
+      )
+      return row?.open === 0
+    },
+    120_000,
+  )
+  const [{ lost } = { lost: -1 }] = await events.query<{ lost: number }>(
+    `select count(*)::integer as lost from events e join webhook_subscriptions s on s.user_id = e.user_id
+     where s.status = 'active' and not exists (
+       select from webhook_deliveries d where d.event_id = e.id and d.subscription_id = s.id)`,
+  )
+  assert.equal(lost, 0)
+  const rows = await events.query<{ id: string; subscription_id: string; status: string; interruptions: number }>(
+    'select id, subscription_id, status, interruptions from webhook_deliveries',
+  )
+  const secrets = new Map(users.flatMap(({ subscriptions }) => subscriptions.map(({ id, secret }) => [id, secret])))
+  const twice = checkLedger(rows, secrets)
+  console.log(
+    `${kills} kills, ${made} events, ${rows.length} deliveries, ${receiver.hits.length} attempts, ${underWayAtKills} under way when killed, ${twice} accepted twice`,
+  )
+  assert(rows.length >= wanted)
+  assert(twice <= underWayAtKills, `${twice} accepted twice, ${underWayAtKills} under way`)
+
+  // Asked to stop instead, again and again under load: nothing is sent twice.
+  const stops = count({ short: 2, full: 20 })
+  receiver.hits.length = 0
+  for (let stop = 0; stop < stops; stop++) {
+    await Promise.all(users.map(({ id }) => events.crash(id)))
+    await stopServer(victim.running)
+    await victim.start()
+  }
+  await waitFor('all to end', async () => {
+    const [row] = await events.query<{ open: number }>(
+      "select count(*)::integer as open from webhook_deliveries where status = 'pending'",
+    )
+    return row?.open === 0
+  })
+  const sent = receiver.hits.map(({ delivery }) => delivery)
+  assert.equal(new Set(sent).size, sent.length)
+})
+
+/** What the receiver saw against what the table says. Returns how many were accepted more than once. */
+function checkLedger(
+  rows: readonly { id: string; subscription_id: string; status: string; interruptions: number }[],
+  secrets: ReadonlyMap<string, string>,
+): number {
+  const ledger = new Map<string, Hit[]>()
+  for (const hit of receiver.hits) ledger.set(hit.delivery, [...(ledger.get(hit.delivery) ?? []), hit])
+  let twice = 0
+  for (const { id, subscription_id, status, interruptions } of rows) {
+    const hits = ledger.get(id) ?? []
+    const accepted = hits.filter((hit) => hit.status === 200).length
+    if (status === 'delivered') assert(accepted > 0, `${id} was not accepted`)
+    else if (interruptions === 0) assert.equal(accepted, 0, `${id} is ${status} and was accepted`)
+    if (accepted > 1) twice++
+    assert(hits.length <= 4 + interruptions, `${id}: ${hits.length} attempts, ${interruptions} interruptions`)
+    assert.equal(new Set(hits.map(({ body }) => body)).size <= 1, true)
+    const secret = secrets.get(subscription_id) ?? ''
+    for (const [index, hit] of hits.entries()) {
+      const before = hits[index - 1]
+      assert(isSignedWith(secret, hit))
+      assert((before?.attempt ?? 1) <= hit.attempt, `${id}: ${hits.map(({ attempt }) => attempt).join(' ')}`)
+      if (before) assert((before.endedAt ?? Number.POSITIVE_INFINITY) <= hit.at, `${id}: two attempts at once`)
+    }
+  }
+  return twice
+}

@@ -154,7 +154,7 @@ function countFailure(tally: Tally, at: Date): void {
 async function updateDeliveries(db: Db, rows: readonly object[]): Promise<void> {
   await sql`
     update webhook_deliveries d set
-      status = r.status, reason = r.reason, tries = r.tries, is_manual = false,
+      status = r.status, reason = r.reason, tries = r.tries, is_manual = false, interruptions = 0,
       attempts = case when jsonb_array_length(d.attempts) < ${attemptsKept} then d.attempts else d.attempts - 0 end || r.attempt,
       next_at = r.next_at, claim_id = null, node_id = null, lease_until = null,
       delivered_at = coalesce(r.delivered_at, d.delivered_at), finished_at = r.finished_at

@@ -38,6 +38,7 @@ create table webhook_deliveries (
   is_manual boolean not null default false,
   -- Scheduled attempts that have ended. The next one has the number after it.
   tries integer not null default 0,
+  -- In a row.
   interruptions integer not null default 0,
   -- What came of each attempt, the oldest first.
   attempts jsonb not null default '[]',

@@ -1,6 +1,7 @@
 import { withSshFiles } from '../bots/deploy-key.ts'
 import { DatabaseAway } from '../db/pool.ts'
 import type { Step } from '../db/tables.ts'
+import { isDiskFull } from '../lib/disk-full.ts'
 import { RunError } from '../lib/run.ts'
 import { sha256 } from '../lib/secret.ts'
 import { StepError } from '../lib/step-error.ts'
@@ -36,7 +37,7 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
   } catch (error) {
     const isCanceled = error instanceof Canceled || signal.reason instanceof Canceled
     if ((signal.aborted && !isCanceled) || error instanceof DatabaseAway) throw error
-    await end(deployer, work, isCanceled ? 'canceled' : error)
+    await end(deployer, work, isCanceled ? 'canceled' : asDiskFull(error, work))
   } finally {
     logs.finish(id)
   }
@@ -248,6 +249,13 @@ function asStepError(error: unknown, name: StepName): unknown {
     })
   const how = error.signal ? `was ended by ${error.signal}` : `failed with exit code ${error.exitCode}`
   return new StepError(code, `${what} ${how}.`, { cause: error })
+}
+
+/** Wherever it happened, and whoever wrote: the bot's own disk is what everything of a deployment is put on. */
+function asDiskFull(error: unknown, { disk_mb }: Work): unknown {
+  if (!isDiskFull(error)) return error
+  const message = `The project needs more than the ${disk_mb} MB of disk that this bot has.`
+  return new StepError('disk_full', message, { cause: error })
 }
 
 /** The reason is for the author; what we did not foresee is logged for the operator and told in general words. */

@@ -4,6 +4,7 @@ import { type FileHandle, lstat, mkdir, open, readdir, rename, unlink } from 'no
 import { pipeline, Readable, Transform } from 'node:stream'
 import { AppError, validationError } from './app-error.ts'
 import { removeEntry } from './beneath-remove.ts'
+import { isDiskFull } from './disk-full.ts'
 
 /*
  * Files below a folder whose owner is hostile and at work meanwhile: a name that was a folder when it was looked at
@@ -105,10 +106,10 @@ export async function writeBeneath(
   const handle = await open(draft, flags, 0o600).catch(throwInTheWay)
   try {
     try {
-      await handle.writeFile(data)
+      await handle.writeFile(data).catch(throwRefused)
       await giveTo(handle, owner)
       await handle.chmod(mode)
-      await handle.datasync() // else a crash of the machine could leave the name with an empty file
+      await handle.datasync().catch(throwRefused) // else a crash of the machine could leave the name with an empty file
     } finally {
       await handle.close()
     }
@@ -227,6 +228,10 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? ''
 }
 
+function throwRefused(error: unknown): never {
+  throw asRefused(error)
+}
+
 /** Symlinks, sockets and what is no folder are as good as not there. */
 function throwNotFound(error: unknown): never {
   if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV', 'EISDIR', 'ENAMETOOLONG'].includes(codeOf(error)))
@@ -240,8 +245,13 @@ function throwInTheWay(error: unknown): never {
   throw asRefused(error)
 }
 
-/** A bot can take away our right to its own files, if we run as its user. */
+/** A bot can take away our right to its own files, if we run as its user; and it can fill its disk. */
 function asRefused(error: unknown): unknown {
+  if (isDiskFull(error))
+    return new AppError('limit_reached', {
+      detail: 'The disk of this bot is full. Delete some of its files first.',
+      cause: error,
+    })
   if (!['EACCES', 'EPERM'].includes(codeOf(error))) return error
   return new AppError('invalid_state', { detail: 'The permissions of the file do not allow that.', cause: error })
 }

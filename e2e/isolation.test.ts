@@ -1,7 +1,9 @@
 // Hostile bots against a real server that runs as root: what they try, and that they do not get it.
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { startGitServer } from '../server/test/git-server.ts'
 import { Host } from './host.ts'
@@ -170,4 +172,33 @@ test('bombs end alone: memory, processes and a build’s memory; a good bot beat
   assert.equal((await host.stateOf(good))['restarts'], 0)
   const lines = (await host.linesOf(good)).filter((line) => line.startsWith('late '))
   assert(Number(lines.at(-1)?.slice(5)) < 2_000, lines.at(-1))
+})
+
+test('a bot that fills its disk, with bytes or with files, gets an error; its owner is told, and the machine loses nothing', {
+  skip,
+}, async () => {
+  const script = `const fs = require('fs')
+    const until = (work) => { try { for (let i = 0; i < 1e6; i++) work(i) } catch (error) { return error.code } }
+    setTimeout(() => {
+      fs.mkdirSync('many')
+      console.log('files ' + until((i) => fs.writeFileSync('many/' + i, '')))
+      fs.rmSync('many', { recursive: true })
+      console.log('bytes ' + until(() => fs.appendFileSync('big', Buffer.alloc(1e6))))
+    }, 4000)
+    setInterval(() => {}, 1000)`
+  const { url } = await git.addRepo('filler', { 'index.js': script })
+  const botId = await host.makeBot({ type: 'git', gitUrl: url, language: 'javascript' })
+  assert.equal((await host.ask(`PATCH /bots/${botId}`, { limits: { diskMb: 64 } })).status, 200)
+  assert.equal((await host.deploy(botId))['status'], 'succeeded')
+  assert.deepEqual([await printed(botId, 'files'), await printed(botId, 'bytes')], ['ENOSPC', 'ENOSPC'])
+  const isTold = async () =>
+    (await host.linesOf(botId)).some((line) => line.startsWith('The disk of this bot is full (64 MB)'))
+  await waitFor('the line for its owner', isTold, 60_000)
+  const { state, diskBytes } = await host.stateOf(botId)
+  assert.deepEqual([state, Number(diskBytes) <= 70 * 1024 * 1024], ['running', true])
+  const image = join(host.dataDir, 'images', botId)
+  assert.equal((await host.ask(`DELETE /bots/${botId}/files/big`)).status, 200)
+  await waitFor('its room to be given back', () => statSync(image).blocks * 512 < 30 * 1024 * 1024)
+  await host.ask(`DELETE /bots/${botId}`)
+  assert(!existsSync(image) && !readFileSync('/proc/mounts', 'utf8').includes(botId))
 })

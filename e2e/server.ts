@@ -1,5 +1,5 @@
 // A real server as its own process, for tests that only know it from outside.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -121,7 +121,11 @@ export async function stopServer(
 export function makeScratch(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `botberth-${name}-`))
   chmodSync(folder, 0o755)
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  process.once('exit', () => {
+    // Disks of bots whose server was killed and not started again; mostly there are none.
+    spawnSync('umount', ['-l', join(folder, 'data', 'bots')], { stdio: 'ignore' })
+    rmSync(folder, { recursive: true, force: true })
+  })
   return folder
 }
 

@@ -29,6 +29,7 @@ export const Resources = Type.Object({
       code: Nullable(Type.Integer()),
       signal: Nullable(Type.String()),
       oomKilled: Type.Boolean({ description: 'Whether it ran out of memory.' }),
+      diskFull: Type.Optional(Type.Boolean({ description: 'Whether it was stopped because its disk is full.' })),
       at: Time('When it ended.'),
     }),
   ),

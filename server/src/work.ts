@@ -14,6 +14,7 @@ import { newId } from './lib/ids.ts'
 import { Slots } from './lib/slots.ts'
 import type { Network } from './runtime/process/network.ts'
 import { ProcessRuntime } from './runtime/process/process-runtime.ts'
+import { DiskWatch } from './servers/disk-watch.ts'
 import { Expiry } from './servers/expiry.ts'
 import { Output } from './servers/output.ts'
 import { Resources } from './servers/resources.ts'
@@ -37,6 +38,7 @@ export class Work {
   readonly output: Output
   readonly supervisor: Supervisor
   readonly resources: Resources
+  readonly diskWatch: DiskWatch
   readonly logs: DeploymentLogs
   readonly sources: Sources
   readonly guard: AddressGuard
@@ -54,7 +56,7 @@ export class Work {
     this.#app = app
     this.nodeId = readNodeId(below('node-id'))
     this.sources = new Sources(config.dataDir)
-    this.runtime = new ProcessRuntime({ dataDir: config.dataDir, ...options })
+    this.runtime = new ProcessRuntime({ dataDir: config.dataDir, log, ...options })
     this.output = new Output({ runtime: this.runtime, clock, log, folder: below('logs') })
     this.supervisor = new Supervisor({
       app,
@@ -64,6 +66,7 @@ export class Work {
       wakes: this.wakes,
     })
     this.resources = new Resources(app, this.runtime)
+    this.diskWatch = new DiskWatch({ ...this, app })
     this.logs = new DeploymentLogs(below('deployments'), { clock, log })
     this.guard = new AddressGuard(config.allowedPrivateNets)
     const builds = new Slots(Math.max(buildsMin, cpus().length))
@@ -93,6 +96,7 @@ export class Work {
     await this.supervisor.start()
     this.output.start()
     this.resources.start()
+    this.diskWatch.start()
     this.#worker.start(this.wakes)
     this.#deliverer.start(this.wakes)
     this.#pruning = setInterval(() => void pruneEvents(this.#app), pruneMs).unref()
@@ -107,7 +111,7 @@ export class Work {
     clearInterval(this.#pruning)
     this.#expiry.close()
     this.resources.close()
-    await Promise.all([this.#worker.close(), this.#deliverer.close()])
+    await Promise.all([this.diskWatch.close(), this.#worker.close(), this.#deliverer.close()])
     this.supervisor.close()
     await this.output.close()
     await this.runtime.close()
@@ -139,6 +143,7 @@ export class Work {
       await this.sources.removeAll(botId)
     })
     this.resources.forget(botId)
+    this.diskWatch.forget(botId)
     await this.#app.pool.query('delete from removals where bot_id = $1', [botId])
   }
 

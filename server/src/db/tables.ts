@@ -133,6 +133,8 @@ interface LastExit {
   code: number | null
   signal: string | null
   oomKilled: boolean
+  /** Missing in rows from before it was known. */
+  diskFull?: boolean
   at: string
 }
 

@@ -41,7 +41,7 @@ test('an empty bot is deployed, runs, logs, stops, starts again and is deleted w
   })
   assert.equal((await bot.ask('DELETE #')).status, 200)
   assert(!(await server.work.runtime.list()).some(({ botId }) => botId === bot.id))
-  for (const folder of ['bots', 'logs', 'deployments', 'sources'])
+  for (const folder of ['bots', 'images', 'logs', 'deployments', 'sources'])
     assert(!existsSync(join(server.app.config.dataDir, folder, bot.id)), folder)
   assert.deepEqual(
     (await bot.events()).map(({ event }) => event),

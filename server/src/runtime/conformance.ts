@@ -555,18 +555,18 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
 
     test('a removed bot leaves no process and no file', async () => {
       const botId = newId('bot', new Date())
-      assert.equal(await runtime.diskBytes(botId), 0)
+      assert.equal((await runtime.disk(botId)).usedBytes, 0)
       const script = `${strayBot} mkdir -p a/b; echo x >a/b/c; chmod 0 a/b a; ln -s / root; d=$(printf 'd%.0s' $(seq 200))
         for i in $(seq 30); do mkdir $d; cd $d; done; echo made; while :; do sleep 0.05; done`
       const { id } = await startScript(script, { botId })
       const other = await startScript('echo up; exec sleep 300')
       await readUntil(id, 'made')
       await readUntil(id, 'beat')
-      assert((await runtime.diskBytes(botId)) > 0)
+      assert((await runtime.disk(botId)).usedBytes > 0)
       await runtime.remove(botId)
       await runtime.remove(botId)
       assert.equal(await find(id), undefined)
-      assert.equal(await runtime.diskBytes(botId), 0)
+      assert.equal((await runtime.disk(botId)).usedBytes, 0)
       assert.equal(await read(id), '')
       assert.deepEqual(
         commandLines().filter((line) => line.includes(id)),

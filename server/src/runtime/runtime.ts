@@ -5,6 +5,8 @@ export interface Exit {
   readonly code: number | null
   readonly signal: string | null
   readonly oomKilled: boolean
+  /** Whether it was stopped because its disk held more than it may. */
+  readonly diskFull?: boolean
   readonly at: Date
 }
 
@@ -45,6 +47,13 @@ export interface Stats {
   readonly processes: number
   readonly networkRxBytes: number
   readonly networkTxBytes: number
+}
+
+export interface DiskUse {
+  /** Of all that the bot has; 0 before its first deployment. */
+  readonly usedBytes: number
+  /** From 0 to 1, in bytes or in files, whichever is nearer to its end. Undefined: nothing holds the bot to a size. */
+  readonly fullness?: number
 }
 
 export interface FileEntry {
@@ -108,8 +117,12 @@ export interface Runtime {
    * that program.
    */
   identifyTool(name: string): string | undefined
+  /** Rejects with a StepError where there is no room for it. */
   prepare(bot: { id: string; limits: Limits }, releaseId: string): Promise<Workspace>
-  /** Puts the release's files in their place and starts it. What an earlier release left in its place goes first. */
+  /**
+   * Puts the release's files in their place and starts it. What an earlier release left in its place goes first.
+   * Rejects with a StepError if the bot's disk holds more than it may.
+   */
   start(spec: InstanceSpec): Promise<void>
   /** SIGTERM to all of it, after `graceMs` SIGKILL; resolves when nothing of it is left. */
   stop(instanceId: string, graceMs: number): Promise<void>
@@ -140,6 +153,5 @@ export interface Runtime {
   removeFile(botId: string, path: string): Promise<boolean>
   /** Everything of a bot: its processes, files and releases. */
   remove(botId: string): Promise<void>
-  /** Of all that the bot has here; 0 before its first deployment. */
-  diskBytes(botId: string): Promise<number>
+  disk(botId: string): Promise<DiskUse>
 }

@@ -94,8 +94,8 @@ export async function claimNode(db: Db, botId: string, nodeId: string): Promise<
     throw new AppError('invalid_state', { detail: 'The files of this bot are on another node of this service.' })
 }
 
-export function exitJson({ code, signal, oomKilled, at }: Exit): string {
-  return JSON.stringify({ code, signal, oomKilled, at: at.toISOString() })
+export function exitJson({ code, signal, oomKilled, diskFull = false, at }: Exit): string {
+  return JSON.stringify({ code, signal, oomKilled, diskFull, at: at.toISOString() })
 }
 
 export function findRelease(

@@ -97,13 +97,13 @@ export class Resources {
     return sample
   }
 
-  /** Looking through a bot's files is slow: it is done at most once a minute, and only when somebody asks. */
+  /** Looking through a bot's files is slow where it has no disk of its own: it is done at most once a minute, and only when somebody asks. */
   async #disk(botId: string): Promise<number> {
     const known = this.#disks.get(botId)
     if (known && Date.now() - known.atMs < diskFreshMs) return known.bytes
-    const bytes = await this.#runtime.diskBytes(botId)
-    this.#disks.set(botId, { bytes, atMs: Date.now() })
-    return bytes
+    const { usedBytes } = await this.#runtime.disk(botId)
+    this.#disks.set(botId, { bytes: usedBytes, atMs: Date.now() })
+    return usedBytes
   }
 
   /** One statement for all of them. */

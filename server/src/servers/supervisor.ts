@@ -2,8 +2,10 @@ import type { App } from '../context.ts'
 import { DatabaseAway } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
 import type { Wakes } from '../jobs/wake.ts'
+import { isDiskFull } from '../lib/disk-full.ts'
 import { newId } from '../lib/ids.ts'
 import { KeyedLock } from '../lib/keyed-lock.ts'
+import { StepError } from '../lib/step-error.ts'
 import type { Exit, Instance, Runtime } from '../runtime/runtime.ts'
 import { toArgv } from '../source/command-line.ts'
 import { lastBytes, recordEvent } from '../webhooks/events.ts'
@@ -162,10 +164,11 @@ export class Supervisor {
   /** What cannot even be started has crashed, with all that follows from that: it is told, and tried again later. */
   async #failToStart(botId: string, error: unknown): Promise<void> {
     const { app, output } = this.#options
-    app.log.error({ err: error, bot: botId }, 'a bot could not be started')
-    output.say(botId, 'The bot could not be started. The operator of this server finds the reason in its log.')
+    if (!(error instanceof StepError)) app.log.error({ err: error, bot: botId }, 'a bot could not be started')
     const server = await findServer(app.pool.db, botId)
-    const exit = { code: null, signal: null, oomKilled: false, at: app.clock.now() }
+    const reason = describeFailure(error, server)
+    output.say(botId, `The bot could not be started. ${reason.text}`)
+    const exit = { code: null, signal: null, oomKilled: false, diskFull: reason.isDiskFull, at: app.clock.now() }
     if (server?.instance_id) await this.recordCrash(server, exit)
     this.look(botId)
   }
@@ -261,6 +264,23 @@ export class Supervisor {
     if (server?.instance_id) await runtime.stop(server.instance_id, 0)
   }
 
+  /** Nothing but us keeps it from filling the machine's disk: it is not started again before somebody made room. */
+  stopOverfull(botId: string): Promise<void> {
+    return this.exclusively(botId, async () => {
+      const { app, runtime, output } = this.#options
+      const server = await findServer(app.pool.db, botId)
+      if (!server?.instance_id || server.deployment_id !== null) return // the next look finds it again
+      const { instance_id: id } = server
+      output.say(botId, `This bot has more than the ${server.disk_mb} MB of files that it may have: it is stopped.`)
+      await runtime.stop(id, stopGraceMs)
+      const exit = (await runtime.list()).find((instance) => instance.id === id)?.exit
+      await output.finish(botId, id)
+      const ended = exit ? this.#byOurClock(exit) : { code: null, signal: null, oomKilled: false, at: app.clock.now() }
+      await this.recordCrash(server, { ...ended, diskFull: true }, { isFinal: true })
+      await runtime.forget(id)
+    })
+  }
+
   /** Resolves with the exit, or undefined if it is still up after so long. */
   async waitForExit(instanceId: string, ms: number): Promise<Exit | undefined> {
     const { promise, resolve } = Promise.withResolvers<Exit | undefined>()
@@ -347,14 +367,27 @@ export class Supervisor {
   }
 }
 
-function crashText({ code, signal }: Exit, { isOom, waitMs }: { isOom: boolean; waitMs: number | undefined }): string {
-  const how = isOom
-    ? 'ran out of memory'
-    : signal
-      ? `was ended by ${signal}`
-      : code === null
-        ? 'was lost'
-        : `exited with code ${code}`
+/** In words for its owner, where it is the owner who can mend it. */
+function describeFailure(error: unknown, server: Server | undefined): { text: string; isDiskFull: boolean } {
+  if (error instanceof StepError) return { text: error.message, isDiskFull: error.code === 'disk_full' }
+  if (isDiskFull(error))
+    return { text: `Its disk is full (${server?.disk_mb} MB): delete some of its files first.`, isDiskFull: true }
+  return { text: 'The operator of this server finds the reason in its log.', isDiskFull: false }
+}
+
+function crashText(
+  { code, signal, diskFull }: Exit,
+  { isOom, waitMs }: { isOom: boolean; waitMs: number | undefined },
+): string {
+  const how = diskFull
+    ? 'has no room left on its disk'
+    : isOom
+      ? 'ran out of memory'
+      : signal
+        ? `was ended by ${signal}`
+        : code === null
+          ? 'was lost'
+          : `exited with code ${code}`
   return waitMs === undefined
     ? `The bot ${how}. It is not started again until you start it.`
     : `The bot ${how}. It is started again in ${waitMs / 1000} s.`

@@ -13,15 +13,21 @@ const goneEnding = '.gone'
 interface Use {
   readonly botId: string
   readonly open: ReadonlySet<ProcessWorkspace>
+  /** What a bot has is on a disk, which may not be in its place. */
+  readonly openDisk: (botId: string) => Promise<void>
 }
 
 /** Removes dependencies that were not used for long, or are too many. Never those that a release has. */
-export async function pruneCaches(folders: Folders, { botId, open }: Use): Promise<void> {
+export async function pruneCaches(folders: Folders, { botId, open, openDisk }: Use): Promise<void> {
   await prune(folders.ownCaches(botId), { open, max: ownMax, listUsed: () => listMounted(folders, [botId]) })
   await prune(folders.caches, {
     open,
     max: sharedMax,
-    listUsed: async () => listMounted(folders, await readdir(folders.bots)),
+    listUsed: async () => {
+      const botIds = await readdir(folders.bots)
+      for (const id of botIds) await openDisk(id)
+      return listMounted(folders, botIds)
+    },
   })
 }
 

@@ -98,6 +98,7 @@ test('a bot has no rights beyond a user’s, cannot get any, and is heard by the
       ['calls', 'on'],
       ['limits', 'on'],
       ['network', 'off'], // nobody asked for it
+      ['disk', 'on'],
     ],
   )
 })

@@ -27,7 +27,7 @@ export class Confinement {
   enter(botId: string): string[] {
     const user = String(this.#user(botId))
     const become = ['setpriv', '--reuid', user, '--regid', user, '--clear-groups']
-    return [...this.#reach.enter(this.#openFiles), ...become]
+    return [...this.#reach.enter(this.#folders.bot(botId), this.#openFiles), ...become]
   }
 
   /** A small one, for whatever else has to be counted. */

@@ -10,7 +10,10 @@ export class Folders {
   readonly caches: string
   /** Links to the programs that we ship, for bots that run without walls. */
   readonly tools: string
+  /** What bots and their builds write: a folder each, which is a disk of its own where that is possible. */
   readonly bots: string
+  /** Those disks. */
+  readonly images: string
   /** Which bot has which number. */
   readonly numbers: string
   readonly tag: string
@@ -21,14 +24,19 @@ export class Folders {
     this.caches = join(dataDir, 'dependencies')
     this.tools = join(dataDir, 'tools')
     this.bots = join(dataDir, 'bots')
+    this.images = join(dataDir, 'images')
     this.numbers = join(dataDir, 'numbers')
     this.tag = join(dataDir, 'tag')
-    for (const folder of [this.status, this.output, this.caches, this.tools, this.bots, this.numbers])
+    for (const folder of [this.status, this.output, this.caches, this.tools, this.bots, this.images, this.numbers])
       mkdirSync(folder, { recursive: true, mode: 0o700 })
   }
 
   bot(botId: string): string {
     return join(this.bots, botId)
+  }
+
+  image(botId: string): string {
+    return join(this.images, botId)
   }
 
   /** The folder that the running bot works in; what it writes there stays over deployments. */

@@ -1,11 +1,14 @@
 import { chmodSync, existsSync, realpathSync, statSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { listBeneath, removeBeneath, streamBeneath, writeBeneath } from '../../lib/beneath.ts'
+import type { Log } from '../../lib/log.ts'
 import { listTree, readProc, readTimes } from '../../lib/proc.ts'
 import { RunError, run } from '../../lib/run.ts'
+import { StepError } from '../../lib/step-error.ts'
 import type {
+  DiskUse,
   FileEntry,
   Instance,
   InstanceSpec,
@@ -20,6 +23,7 @@ import { pruneCaches } from './caches.ts'
 import type { Part } from './cgroups/cgroups.ts'
 import { findCgroups } from './cgroups/find.ts'
 import { Confinement } from './confinement.ts'
+import { Disks } from './disks.ts'
 import { Folders, removeTree } from './folders.ts'
 import { Instances } from './instances.ts'
 import { GroupLimiter } from './limits.ts'
@@ -49,6 +53,9 @@ const putFiles = 'rm -rf -- "$@" && exec cp -a -T --reflink=auto --remove-destin
 
 // The monitor that keeps the exit code, and the first process of the namespace: both are ours.
 const keepers = 2
+const mebibyte = 1024 * 1024
+// Disks of bots are larger than what they hold. What is left is for the server itself and for what they fill meanwhile.
+const hostFreeMb = 1024
 // Of one bot, each way.
 const megabitsMax = 100
 const noTraffic = { networkRxBytes: 0, networkTxBytes: 0 }
@@ -70,6 +77,8 @@ interface Options {
   readonly dataDir: string
   /** `shim` forces the way without walls, for tests. */
   readonly sandbox?: 'bubblewrap' | 'shim'
+  /** For what the operator should know, and what nobody waits for. */
+  readonly log?: Log
 }
 
 /** Bots as processes of this machine. */
@@ -84,8 +93,11 @@ export class ProcessRuntime implements Runtime {
   readonly #toolchain: Toolchain
   readonly #starting = new Map<string, Promise<void>>()
   readonly #open = new Set<ProcessWorkspace>()
+  readonly #disks: Disks
+  /** What bots without a disk of their own held when somebody last looked: they may hold too much. */
+  readonly #plainBytes = new Map<string, number>()
 
-  constructor({ dataDir, sandbox }: Options) {
+  constructor({ dataDir, sandbox, log }: Options) {
     this.#folders = new Folders(dataDir)
     this.#toolchain = findToolchain()
     const found = sandbox === 'shim' ? {} : this.#findSandbox()
@@ -93,7 +105,8 @@ export class ProcessRuntime implements Runtime {
     this.#confinement = found.sandbox && found.confinement
     const cgroups = sandbox === 'shim' ? {} : findCgroups(readTag(this.#folders.tag, this.#folders.bots))
     this.#limiter = cgroups.cgroups && new GroupLimiter(cgroups.cgroups)
-    this.#found = { ...found, cgroups }
+    this.#disks = new Disks({ folders: this.#folders, log, isWanted: this.#confinement !== undefined })
+    this.#found = { ...found, cgroups, disks: this.#disks }
     this.#instances = new Instances(this.#folders, {
       isWalled: this.#sandbox.isWalled,
       limiter: this.#limiter,
@@ -125,7 +138,7 @@ export class ProcessRuntime implements Runtime {
     for (const index of this.#network?.list() ?? []) if (!used.has(index)) await this.#network?.remove(index)
   }
 
-  #findSandbox(): Omit<FoundWalls, 'cgroups'> {
+  #findSandbox(): Omit<FoundWalls, 'cgroups' | 'disks'> {
     const program = this.#toolchain.find('bwrap')
     const confined = program !== undefined && process.getuid?.() === 0 ? this.#confine(program) : undefined
     if (confined?.sandbox) return confined
@@ -133,10 +146,10 @@ export class ProcessRuntime implements Runtime {
   }
 
   /** With a user of its own for each bot. */
-  #confine(program: string): Omit<FoundWalls, 'cgroups'> {
+  #confine(program: string): Omit<FoundWalls, 'cgroups' | 'disks'> {
     const { bots, caches } = this.#folders
     for (const folder of [bots, caches]) chmodSync(folder, 0o711)
-    const reach = new Reach([bots, caches, dirname(this.#toolchain.node), this.#toolchain.npm])
+    const reach = new Reach({ bots, others: [caches, dirname(this.#toolchain.node), this.#toolchain.npm] })
     const confinement = new Confinement(this.#folders, reach)
     const name = 'probe'
     confinement.admit(name)
@@ -151,7 +164,9 @@ export class ProcessRuntime implements Runtime {
     const isIdle = this.#instances.list().every(({ exit }) => exit)
     this.#instances.close()
     this.#limiter?.close()
-    if (isIdle) await this.#network?.destroy()
+    if (!isIdle) return
+    await this.#network?.destroy()
+    await this.#disks.close()
   }
 
   /** By the file that it really is: an update replaces it. */
@@ -172,9 +187,40 @@ export class ProcessRuntime implements Runtime {
         this.#runTask({ ...view, botId: bot.id, limits: bot.limits }, argv, options),
       open: this.#open,
     }
+    await this.#checkHost()
+    await this.#readyDisk(bot)
     const workspace = new ProcessWorkspace(surroundings, bot.id, releaseId)
     await workspace.clear()
     return workspace
+  }
+
+  async #checkHost(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#folders.bots)
+    if (bavail * bsize < hostFreeMb * mebibyte)
+      throw new StepError(
+        'host_full',
+        'The disk of this server is nearly full, so nothing is deployed. Its operator can make room.',
+      )
+  }
+
+  async #readyDisk({ id: botId, limits: { diskMb } }: Bot): Promise<void> {
+    await this.#disks.ready(botId, { diskMb, isBusy: this.#isBusy(botId) })
+    const isOver = () => (this.#plainBytes.get(botId) ?? 0) > diskMb * mebibyte
+    if (isOver()) await this.disk(botId)
+    if (isOver())
+      throw new StepError(
+        'disk_full',
+        `This bot has more than the ${diskMb} MB of files that it may have. Delete some.`,
+      )
+  }
+
+  /** Something of it runs, or is being built. */
+  #isBusy(botId: string): boolean {
+    const below = `${this.#folders.bot(botId)}/`
+    return (
+      this.#instances.list().some((instance) => instance.botId === botId && !instance.exit) ||
+      [...this.#open].some(({ folder }) => folder.startsWith(below))
+    )
   }
 
   /** Whoever asks for one that is being started waits for it. */
@@ -186,6 +232,7 @@ export class ProcessRuntime implements Runtime {
 
   async #start({ id, botId, releaseId, argv, releaseEnv, env, limits }: InstanceSpec): Promise<void> {
     if (this.#instances.has(id)) return
+    await this.#readyDisk({ id: botId, limits })
     const release = await readRelease(this.#folders, botId, releaseId)
     await this.#place({ id: botId, limits }, releaseId, release)
     const view: View = {
@@ -363,18 +410,20 @@ export class ProcessRuntime implements Runtime {
     return Promise.resolve()
   }
 
-  hasRelease(botId: string, releaseId: string): Promise<boolean> {
-    return Promise.resolve(existsSync(this.#folders.release(botId, releaseId)))
+  async hasRelease(botId: string, releaseId: string): Promise<boolean> {
+    await this.#disks.open(botId)
+    return existsSync(this.#folders.release(botId, releaseId))
   }
 
   async removeReleases(botId: string, keep: readonly string[]): Promise<void> {
+    await this.#disks.open(botId)
     const folder = this.#folders.releases(botId)
     const isOpen = (path: string) => [...this.#open].some((workspace) => workspace.folder === path)
     for (const name of await readdir(folder).catch(() => [] as string[])) {
       const isKept = keep.some((id) => name === id || name === `${id}.json`)
       if (!isKept && !isOpen(join(folder, name))) await removeTree(join(folder, name))
     }
-    await pruneCaches(this.#folders, { botId, open: this.#open })
+    await pruneCaches(this.#folders, { botId, open: this.#open, openDisk: (id) => this.#disks.open(id) })
   }
 
   async remove(botId: string): Promise<void> {
@@ -382,42 +431,43 @@ export class ProcessRuntime implements Runtime {
       await this.#instances.stop(id, 0)
       this.#instances.forget(id)
     }
-    await removeTree(this.#folders.bot(botId))
+    await this.#disks.remove(botId)
+    this.#plainBytes.delete(botId)
     const number = this.#confinement?.findNumber(botId)
     if (number !== undefined) await this.#network?.remove(number)
     this.#confinement?.forget(botId)
   }
 
-  hasFiles(botId: string): Promise<boolean> {
-    return Promise.resolve(existsSync(this.#folders.home(botId)))
+  async hasFiles(botId: string): Promise<boolean> {
+    await this.#disks.open(botId)
+    return existsSync(this.#folders.home(botId))
   }
 
-  listFiles(botId: string, path: string): Promise<FileEntry[]> {
+  async listFiles(botId: string, path: string): Promise<FileEntry[]> {
+    await this.#disks.open(botId)
     return listBeneath(this.#folders.home(botId), path)
   }
 
-  openFile(botId: string, path: string): Promise<{ stream: Readable; sizeBytes: number }> {
+  async openFile(botId: string, path: string): Promise<{ stream: Readable; sizeBytes: number }> {
+    await this.#disks.open(botId)
     return streamBeneath(this.#folders.home(botId), path)
   }
 
-  writeFile(botId: string, path: string, data: AsyncIterable<Uint8Array>): Promise<void> {
+  async writeFile(botId: string, path: string, data: AsyncIterable<Uint8Array>): Promise<void> {
+    await this.#disks.open(botId)
     return writeBeneath(this.#folders.home(botId), path, data)
   }
 
-  removeFile(botId: string, path: string): Promise<boolean> {
+  async removeFile(botId: string, path: string): Promise<boolean> {
+    await this.#disks.open(botId)
     return removeBeneath(this.#folders.home(botId), path)
   }
 
-  /** Follows no links. The bot may remove files meanwhile, which is no failure. */
-  async diskBytes(botId: string): Promise<number> {
-    const folder = this.#folders.bot(botId)
-    if (!existsSync(folder)) return 0
-    const lines: string[] = []
-    const options = { env: { PATH: '/usr/bin:/bin' }, timeoutMs: 60_000, onLine: (line: string) => lines.push(line) }
-    await run(['du', '-s', '-x', '-B1', '--', folder], options).catch((error: unknown) => {
-      if (!(error instanceof RunError) || error.reason !== 'exit') throw error
-    })
-    return Number(lines.map((line) => /^\d+(?=\t)/.exec(line)?.[0]).find(Boolean) ?? 0)
+  async disk(botId: string): Promise<DiskUse> {
+    const use = await this.#disks.use(botId)
+    if (use.fullness === undefined) this.#plainBytes.set(botId, use.usedBytes)
+    else this.#plainBytes.delete(botId)
+    return use
   }
 }
 

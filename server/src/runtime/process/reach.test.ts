@@ -11,12 +11,25 @@ test('only folders behind closed ones are shown elsewhere', () => {
   chmodSync(outer, 0o711)
   chmodSync(join(outer, 'closed'), 0o700)
   const [open, a, b] = [join(outer, 'open'), join(outer, 'closed/a'), join(outer, 'closed/b')]
-  assert.deepEqual(new Reach([open]).enter(100).slice(-2), ['100', '--'])
-  const reach = new Reach([open, a, b])
+  assert.deepEqual(new Reach({ others: [open] }).enter('', 100).slice(-3), ['100', '', '--'])
+  const reach = new Reach({ others: [open, a, b] })
   assert.equal(reach.path(open), open)
   assert.equal(reach.path(join(outer, 'closed/other')), join(outer, 'closed/other'))
   assert.equal(reach.path(`${a}x`), `${a}x`)
   assert.deepEqual([reach.path(a), reach.path(join(b, 'c/d'))], ['/mnt', '/media/c/d'])
-  assert.deepEqual(reach.enter(100).slice(-5), [a, '/mnt', b, '/media', '--'])
+  assert.deepEqual(reach.enter('', 100).slice(-5), [a, '/mnt', b, '/media', '--'])
+  rmSync(outer, { recursive: true })
+})
+
+test('of all bots’ folders only the bot’s own is shown, as soon as anything has to be', () => {
+  const outer = mkdtempSync(join(tmpdir(), 'botberth-reach-'))
+  for (const name of ['bots/one', 'closed/a']) mkdirSync(join(outer, name), { recursive: true })
+  chmodSync(outer, 0o711)
+  chmodSync(join(outer, 'closed'), 0o700)
+  const [bots, one, a] = [join(outer, 'bots'), join(outer, 'bots/one'), join(outer, 'closed/a')]
+  assert.deepEqual(new Reach({ bots }).enter(one, 100).slice(-3), ['100', '', '--'])
+  const reach = new Reach({ bots, others: [a] })
+  assert.deepEqual(reach.enter(one, 100).slice(-7), ['100', bots, one, '/mnt', a, '/media', '--'])
+  assert.deepEqual([reach.path(join(one, 'home/x')), reach.path(one), reach.path(a)], ['/mnt/home/x', '/mnt', '/media'])
   rmSync(outer, { recursive: true })
 })

@@ -5,41 +5,60 @@ import { dirname, join, relative } from 'node:path'
 const places = ['/mnt', '/media', '/srv', '/opt', '/home', '/var/tmp']
 
 // In a mount namespace of its own, which ends with the command: on the host nothing is left of it. The limits of a process
-// are set here too, because a program for them alone would make each start longer.
+// are set here too, because a program for them alone would make each start longer. The namespace lasts as long as the
+// bot, and lets go of all bots' disks but its own: else none of them could go before it does.
 const mountAndBecome = `
 ulimit -c 0 && ulimit -n "$1" || exit 125
-shift
+bots=$2
+shift 2
 while [ "$1" != -- ]; do
   mount --bind "$1" "$2" || exit 125
   shift 2
 done
+[ -z "$bots" ] || umount -l "$bots" 2>/dev/null || : # no mount: nothing to let go of
 shift
 exec "$@"`
+
+interface Shown {
+  readonly folder: string
+  readonly at: string
+}
 
 /**
  * The way of a bot's user to folders of ours. A user may not even name what lies below a folder that is closed to it, as
  * root's home is; there they are shown elsewhere, to the command alone that is started.
  */
 export class Reach {
-  readonly #shown: readonly { readonly folder: string; readonly at: string }[]
+  /** Of the folder that has one for each bot: only the bot's own is shown. */
+  readonly #bots: Shown | undefined
+  readonly #others: readonly Shown[]
 
   /** Those that bots have to reach. */
-  constructor(folders: readonly string[] = []) {
-    const hidden = folders.map((folder) => realpathSync(folder)).filter((folder) => !isOpenToAll(folder))
-    const free = places.filter((place) => isFolder(place) && !hidden.some((folder) => isBelow(folder, place)))
-    this.#shown = hidden.map((folder, index) => ({ folder, at: free[index] ?? folder }))
+  constructor({ bots, others = [] }: { bots?: string; others?: readonly string[] } = {}) {
+    const own = bots === undefined ? [] : [realpathSync(bots)]
+    const hidden = others.map((folder) => realpathSync(folder)).filter((folder) => !isOpenToAll(folder))
+    const isNeeded = [...own, ...hidden].some((folder) => !isOpenToAll(folder))
+    const all = isNeeded ? [...own, ...hidden] : []
+    const free = places.filter((place) => isFolder(place) && !all.some((folder) => isBelow(folder, place)))
+    const shown = all.map((folder, index) => ({ folder, at: free[index] ?? folder }))
+    this.#bots = shown.find(({ folder }) => own.includes(folder))
+    this.#others = shown.filter((entry) => entry !== this.#bots)
   }
 
-  /** In front of a command, while it is still root: the way, and how many files it may have open. */
-  enter(openFiles: number): string[] {
-    const own = this.#shown.length === 0 ? [] : ['unshare', '--mount', '--propagation', 'slave']
-    const mounts = this.#shown.flatMap(({ folder, at }) => [folder, at])
-    return [...own, '/bin/sh', '-c', mountAndBecome, 'sh', String(openFiles), ...mounts, '--']
+  /** In front of a command, while it is still root: the way to the bot's folder, and how many files it may have open. */
+  enter(own: string, openFiles: number): string[] {
+    const shown = [...(this.#bots ? [{ folder: own, at: this.#bots.at }] : []), ...this.#others]
+    const apart = shown.length === 0 ? [] : ['unshare', '--mount', '--propagation', 'slave']
+    const mounts = shown.flatMap(({ folder, at }) => [folder, at])
+    const all = this.#bots?.folder ?? ''
+    return [...apart, '/bin/sh', '-c', mountAndBecome, 'sh', String(openFiles), all, ...mounts, '--']
   }
 
   /** Where the user finds it. */
   path(path: string): string {
-    const shown = this.#shown.find(({ folder }) => path === folder || isBelow(path, folder))
+    if (this.#bots && isBelow(path, this.#bots.folder))
+      return join(this.#bots.at, ...relative(this.#bots.folder, path).split('/').slice(1))
+    const shown = this.#others.find(({ folder }) => path === folder || isBelow(path, folder))
     return shown ? join(shown.at, relative(shown.folder, path)) : path
   }
 }

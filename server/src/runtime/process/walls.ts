@@ -1,6 +1,7 @@
 import type { Wall } from '../runtime.ts'
 import type { FoundCgroups } from './cgroups/find.ts'
 import type { Confinement } from './confinement.ts'
+import type { Disks } from './disks.ts'
 import type { FoundNetwork } from './network.ts'
 import type { FoundSandbox } from './sandbox.ts'
 
@@ -12,11 +13,12 @@ export interface FoundWalls extends FoundSandbox {
   readonly cgroups: FoundCgroups
   /** Undefined until it is put up. */
   readonly network?: FoundNetwork
+  readonly disks: Pick<Disks, 'problem' | 'remedy'>
 }
 
 /** For the operator: what there is, what is missing, and what mends it. */
 export function describeWalls(found: FoundWalls): Wall[] {
-  return [files(found), users(found), calls(found), limits(found.cgroups), network(found)]
+  return [files(found), users(found), calls(found), limits(found.cgroups), network(found), disk(found.disks)]
 }
 
 const install = 'apt install bubblewrap'
@@ -91,4 +93,12 @@ function network({ network: found, sandbox }: FoundWalls): Wall {
     detail: `${detail} But: ${found.problem}.`,
     ...(found.remedy !== undefined && { remedy: found.remedy }),
   }
+}
+
+function disk({ problem, remedy }: FoundWalls['disks']): Wall {
+  const name = 'disk'
+  if (problem === undefined)
+    return { name, state: 'on', detail: 'Each bot has a disk of its own, with room for as much as it may have.' }
+  const detail = `Bots share the disk of this machine (${problem}): one that holds too much is stopped when that is noticed.`
+  return { name, state: 'soft', detail, remedy: remedy ?? `run the server as root, with bubblewrap: ${install}` }
 }

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { lstat, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -45,6 +46,7 @@ export class ProcessWorkspace implements Workspace {
   readonly #releaseId: string
   readonly #mounts: { from: string; folder: string }[] = []
   readonly #open: Set<ProcessWorkspace>
+  readonly #asides: string[] = []
   /** All of it is the bot's: nothing was put into it by us since. */
   #isGiven = false
   /** Caches that it has, or is about to take: none of them may go. */
@@ -140,11 +142,33 @@ export class ProcessWorkspace implements Workspace {
     this.caches.add(to)
     await mkdir(dirname(to), { recursive: true })
     if (await isThere(to)) await removeTree(installed)
-    else {
+    else if (cache.isShared && this.#isElsewhere()) {
+      await this.#copyShared(installed, to)
+      if (isWritable) return // the bot's own is in its place already
+    } else {
       if (cache.isShared) await this.#confinement?.share(installed)
       await rename(installed, to)
     }
     await this.#place(to, cache.folder, isWritable)
+  }
+
+  /** Whether what is shared is on another file system than what the bot has. */
+  #isElsewhere(): boolean {
+    return statSync(this.folder).dev !== statSync(this.#folders.caches).dev
+  }
+
+  /** By a copy under another name; one that was not finished is taken for a cache that nobody uses, and goes some day. */
+  async #copyShared(from: string, to: string): Promise<void> {
+    const draft = `${to}.${this.#releaseId}`
+    this.caches.add(draft)
+    await removeTree(draft)
+    await copyTree(from, draft, ['--no-preserve=ownership'])
+    await this.#confinement?.share(draft)
+    // Another bot with the same dependencies may have been faster.
+    await rename(draft, to).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+      await removeTree(draft)
+    })
   }
 
   /** Read-only in its place where that is enough; a copy of its own for builds that write into it. */
@@ -152,13 +176,23 @@ export class ProcessWorkspace implements Workspace {
     const at = join(this.folder, folder)
     this.#isGiven = false
     await makeFolder(this.folder, dirname(folder))
-    await removeTree(at)
+    await this.#putAside(at)
     if (isWritable) await copyTree(from, at)
     else {
       await mkdir(at)
       this.#mounts.push({ from, folder })
       if (!this.#sandbox.isWalled) await linkFolder(from, at)
     }
+  }
+
+  /** What is in the way goes with old releases: there may be thousands of files, and somebody waits for this one. */
+  async #putAside(path: string): Promise<void> {
+    const aside = `${this.folder}.${this.#asides.length}.gone`
+    this.#asides.push(aside)
+    await removeTree(aside)
+    await rename(path, aside).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
   }
 
   async keep(): Promise<void> {
@@ -174,7 +208,7 @@ export class ProcessWorkspace implements Workspace {
   }
 
   async discard(): Promise<void> {
-    await removeTree(this.folder)
+    for (const path of [...this.#asides, this.folder]) await removeTree(path)
     this.#open.delete(this)
   }
 }
@@ -195,8 +229,8 @@ export function botEnvironment(release: Readonly<Record<string, string>>, projec
 
 const systemEnv = { PATH: '/usr/bin:/bin' }
 
-async function copyTree(from: string, to: string): Promise<void> {
-  await run(['cp', '-a', '-T', '--reflink=auto', '--', from, to], { env: systemEnv, timeoutMs: 300_000 })
+async function copyTree(from: string, to: string, options: readonly string[] = []): Promise<void> {
+  await run(['cp', '-a', ...options, '-T', '--reflink=auto', '--', from, to], { env: systemEnv, timeoutMs: 300_000 })
 }
 
 /** Without walls nothing can be mounted: a link has to do. */

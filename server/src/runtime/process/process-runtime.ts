@@ -79,11 +79,14 @@ interface Options {
   readonly sandbox?: 'bubblewrap' | 'shim'
   /** For what the operator should know, and what nobody waits for. */
   readonly log?: Log
+  /** Walls to leave out, for tests that show what each of them stops. Without `files` there are no `calls` either. */
+  readonly without?: readonly Wall['name'][]
 }
 
 /** Bots as processes of this machine. */
 export class ProcessRuntime implements Runtime {
   #found: FoundWalls
+  readonly #without: ReadonlySet<Wall['name']>
   readonly #folders: Folders
   readonly #sandbox: Sandbox
   /** Undefined: bots are the same user as we are. */
@@ -97,15 +100,21 @@ export class ProcessRuntime implements Runtime {
   /** What bots without a disk of their own held when somebody last looked: they may hold too much. */
   readonly #plainBytes = new Map<string, number>()
 
-  constructor({ dataDir, sandbox, log }: Options) {
+  constructor({ dataDir, sandbox, log, without = [] }: Options) {
     this.#folders = new Folders(dataDir)
     this.#toolchain = findToolchain()
-    const found = sandbox === 'shim' ? {} : this.#findSandbox()
+    this.#without = new Set(sandbox === 'shim' ? ['files', 'users', 'limits'] : without)
+    const found = this.#findSandbox()
     this.#sandbox = found.sandbox ?? new Shim(linkTools(this.#folders.tools, this.#toolchain))
-    this.#confinement = found.sandbox && found.confinement
-    const cgroups = sandbox === 'shim' ? {} : findCgroups(readTag(this.#folders.tag, this.#folders.bots))
+    this.#confinement = found.confinement
+    const tag = readTag(this.#folders.tag, this.#folders.bots)
+    const cgroups = this.#without.has('limits') ? {} : findCgroups(tag)
     this.#limiter = cgroups.cgroups && new GroupLimiter(cgroups.cgroups)
-    this.#disks = new Disks({ folders: this.#folders, log, isWanted: this.#confinement !== undefined })
+    this.#disks = new Disks({
+      folders: this.#folders,
+      log,
+      isWanted: this.#confinement !== undefined && !this.#without.has('disk'),
+    })
     this.#found = { ...found, cgroups, disks: this.#disks }
     this.#instances = new Instances(this.#folders, {
       isWalled: this.#sandbox.isWalled,
@@ -124,7 +133,7 @@ export class ProcessRuntime implements Runtime {
 
   /** A network of its own for each bot, which takes a moment to put up; without, bots are on the machine's. */
   async openNetwork(options: { allowedNets: readonly string[] }): Promise<Network | undefined> {
-    if (!this.#confinement) return undefined
+    if (!this.#confinement || this.#without.has('network')) return undefined
     const found = await Network.open({ ...options, tag: readTag(this.#folders.tag, this.#folders.bots), megabitsMax })
     this.#found = { ...this.#found, network: found }
     await this.#pruneNetworks()
@@ -139,10 +148,19 @@ export class ProcessRuntime implements Runtime {
   }
 
   #findSandbox(): Omit<FoundWalls, 'cgroups' | 'disks'> {
+    const without = this.#without
+    if (without.has('files') && without.has('users')) return {}
     const program = this.#toolchain.find('bwrap')
-    const confined = program !== undefined && process.getuid?.() === 0 ? this.#confine(program) : undefined
-    if (confined?.sandbox) return confined
-    return { ...findBubblewrap(program, this.#toolchain), usersProblem: confined?.problem }
+    const canConfine = program !== undefined && process.getuid?.() === 0 && !without.has('users')
+    const confined = canConfine ? this.#confine(program) : undefined
+    if (!confined?.sandbox)
+      return { ...findBubblewrap(program, this.#toolchain, this.#strength), usersProblem: confined?.problem }
+    const { sandbox, ...rest } = confined
+    return without.has('files') ? rest : { sandbox, ...rest }
+  }
+
+  get #strength(): { isUnfiltered: boolean } {
+    return { isUnfiltered: this.#without.has('calls') }
   }
 
   /** With a user of its own for each bot. */
@@ -153,7 +171,7 @@ export class ProcessRuntime implements Runtime {
     const confinement = new Confinement(this.#folders, reach)
     const name = 'probe'
     confinement.admit(name)
-    const trial = { reach, project: this.#folders.bot(name), enter: confinement.enter(name) }
+    const trial = { ...this.#strength, reach, project: this.#folders.bot(name), enter: confinement.enter(name) }
     const found = findBubblewrap(program, this.#toolchain, trial)
     confinement.forget(name)
     return { ...found, confinement }

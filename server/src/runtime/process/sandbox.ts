@@ -207,7 +207,7 @@ function passFile(content: string | Buffer): number {
   }
 }
 
-/** No walls: the host's own view and user. A shell keeps the exit code. */
+/** No walls: the host's own view. A shell keeps the exit code. */
 export class Shim implements Sandbox {
   readonly isWalled = false
   readonly #bin: string
@@ -229,10 +229,10 @@ export class Shim implements Sandbox {
     return this.#launch(view, [...argv], env)
   }
 
-  #launch({ project, name }: View, argv: string[], env: Record<string, string>): Launch {
+  #launch({ project, name, enter = [] }: View, argv: string[], env: Record<string, string>): Launch {
     const path = `${this.#bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
     const own = { HOME: project, ...env, PATH: env['PATH']?.replace(systemPath, path) ?? path, BOTBERTH_NAME: name }
-    return { argv, env: own, cwd: project, fds: [] }
+    return { argv: [...enter, ...argv], env: own, cwd: project, fds: [] }
   }
 }
 
@@ -261,21 +261,22 @@ export interface FoundSandbox {
 }
 
 interface Trial {
-  readonly project: string
-  readonly enter: readonly string[]
-  readonly reach: Reach
+  readonly project?: string
+  readonly enter?: readonly string[]
+  readonly reach?: Reach
+  /** Without what `calls` is made of, for tests. */
+  readonly isUnfiltered?: boolean
 }
 
 /** The strongest that works here; in many containers none does. */
-export function findBubblewrap(program: string | undefined, toolchain: Toolchain, trial?: Trial): FoundSandbox {
+export function findBubblewrap(program: string | undefined, toolchain: Toolchain, trial: Trial = {}): FoundSandbox {
   if (program === undefined) return { problem: 'it is not installed' }
-  const project = trial?.project ?? mkdtempSync(join(tmpdir(), 'botberth-'))
-  const reach = trial?.reach ?? new Reach()
+  const { project = mkdtempSync(join(tmpdir(), 'botberth-')), reach = new Reach(), isUnfiltered } = trial
   let firstProblem: string | undefined
   try {
-    for (const strength of strengths) {
+    for (const strength of strengths.filter(({ isFiltered }) => !(isFiltered && isUnfiltered))) {
       const sandbox = new Bubblewrap(program, toolchain, { ...strength, reach })
-      const problem = trySandbox(sandbox, { project, mounts: [], name: 'probe', enter: trial?.enter })
+      const problem = trySandbox(sandbox, { project, mounts: [], name: 'probe', enter: trial.enter })
       firstProblem ??= problem
       if (problem === undefined) return { sandbox, problem: firstProblem }
     }

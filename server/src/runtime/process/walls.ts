@@ -41,7 +41,7 @@ function files({ sandbox, problem }: FoundWalls): Wall {
 
 function users({ sandbox, confinement, usersProblem }: FoundWalls): Wall {
   const name = 'users'
-  if (sandbox && confinement) return { name, state: 'on', detail: 'Each bot is a user of its own.' }
+  if (confinement) return { name, state: 'on', detail: 'Each bot is a user of its own.' }
   if (usersProblem !== undefined)
     return {
       name,

@@ -17,6 +17,7 @@ import { ProcessRuntime } from './runtime/process/process-runtime.ts'
 import { DiskWatch } from './servers/disk-watch.ts'
 import { Expiry } from './servers/expiry.ts'
 import { Output } from './servers/output.ts'
+import { Refusals } from './servers/refusals.ts'
 import { Resources } from './servers/resources.ts'
 import { Supervisor } from './servers/supervisor.ts'
 import { Deliverer } from './webhooks/deliver.ts'
@@ -47,6 +48,7 @@ export class Work {
   readonly #worker: DeploymentWorker
   readonly #expiry: Expiry
   readonly #deliverer: Deliverer
+  readonly #refusals: Refusals
   #pruning: NodeJS.Timeout | undefined
   #repairs: NodeJS.Timeout | undefined
 
@@ -67,6 +69,7 @@ export class Work {
     })
     this.resources = new Resources(app, this.runtime)
     this.diskWatch = new DiskWatch({ ...this, app })
+    this.#refusals = new Refusals({ runtime: this.runtime, output: this.output, clock, log })
     this.logs = new DeploymentLogs(below('deployments'), { clock, log })
     this.guard = new AddressGuard(config.allowedPrivateNets)
     const builds = new Slots(Math.max(buildsMin, cpus().length))
@@ -97,6 +100,7 @@ export class Work {
     this.output.start()
     this.resources.start()
     this.diskWatch.start()
+    this.#refusals.start()
     this.#worker.start(this.wakes)
     this.#deliverer.start(this.wakes)
     this.#pruning = setInterval(() => void pruneEvents(this.#app), pruneMs).unref()
@@ -111,6 +115,7 @@ export class Work {
     clearInterval(this.#pruning)
     this.#expiry.close()
     this.resources.close()
+    this.#refusals.close()
     await Promise.all([this.diskWatch.close(), this.#worker.close(), this.#deliverer.close()])
     this.supervisor.close()
     await this.output.close()

@@ -105,6 +105,15 @@ export interface Wall {
   readonly remedy?: string
 }
 
+/** What a wall did not give to a bot that runs. */
+export interface Refusal {
+  readonly instanceId: string
+  readonly botId: string
+  readonly wall: Wall['name']
+  /** For its owner. */
+  readonly text: string
+}
+
 /**
  * Where bots are built and run. Nothing here says on which machine, as which process or in which folder. All of it
  * can be called again after the caller died in the middle.
@@ -137,6 +146,8 @@ export interface Runtime {
   /** What stands before the offset was read and may go. */
   dropOutput(instanceId: string, stream: OutputStream, offset: number): Promise<void>
   stats(instanceId: string): Promise<Stats | undefined>
+  /** Since it was asked last. A wall that refuses much says so once for each bot. */
+  takeRefusals(): Promise<Refusal[]>
   /** An exit was recorded, and its output was read. */
   forget(instanceId: string): Promise<void>
   hasRelease(botId: string, releaseId: string): Promise<boolean>

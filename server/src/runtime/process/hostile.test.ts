@@ -75,13 +75,8 @@ describe('hostile bots', { skip }, () => {
       try {
         const network = await runtime.openNetwork({ allowedNets: [] })
         await network?.openDoor(Number(hostPort))
-        assert.deepEqual(
-          runtime.walls
-            .filter(({ state }) => state === 'on')
-            .map(({ name }) => name)
-            .filter((name) => without.includes(name)),
-          [],
-        )
+        for (const { name, state, detail } of runtime.walls)
+          assert(without.includes(name) ? state !== 'on' : state !== 'off', `${name} is ${state}: ${detail}`)
         const neighbour = await startNeighbour(runtime)
         const target = (): Targets => {
           const victim = spawn('sleep', ['98765'])
@@ -124,6 +119,44 @@ describe('hostile bots', { skip }, () => {
         rmSync(outer, { recursive: true })
       }
     })
+  }
+})
+
+test('what a bot is refused is known: once for each of its walls, until it is refused again', { skip }, async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'botberth-refused-'))
+  const runtime = new ProcessRuntime({ dataDir })
+  try {
+    const network = await runtime.openNetwork({ allowedNets: [] })
+    const script = `
+      ${attacks.find(({ what }) => what.includes('processes'))?.script}
+      for port in 5432 5433; do perl connect.pl 10.0.0.1 $port; done
+      echo tried; exec sleep 300`
+    const { id, botId } = await startBot(runtime, { argv: ['sh', '-c', script], env: { FORKS: '600' } })
+    const calm = await startBot(runtime, { argv: ['sleep', '300'] })
+    await until('it', async () => (await runtime.readOutput(id, 'stdout', 0)).includes('tried'))
+    await network?.repair() // which writes all rules anew, and what they noted with them
+    const told = await runtime.takeRefusals()
+    assert.deepEqual(
+      told.map(({ wall, text, ...whose }) => [whose, wall, text]),
+      [
+        [
+          { instanceId: id, botId },
+          'limits',
+          'The bot reached its limit of 256 processes and threads: it cannot start more.',
+        ],
+        [
+          { instanceId: id, botId },
+          'network',
+          'A connection of the bot to 10.0.0.1:5432 was refused: bots reach the public internet and the APIs of this host only.',
+        ],
+      ],
+    )
+    assert.deepEqual(await runtime.takeRefusals(), [])
+    assert.equal((await runtime.list()).find((instance) => instance.id === calm.id)?.exit, undefined)
+  } finally {
+    for (const { botId } of await runtime.list()) await runtime.remove(botId)
+    await runtime.close()
+    rmSync(dataDir, { recursive: true })
   }
 })
 

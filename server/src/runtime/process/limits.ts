@@ -4,7 +4,7 @@ import type { Cgroups, GroupLimits, GroupStats, Part } from './cgroups/cgroups.t
 
 const mebibyte = 1024 * 1024
 // As the kernel counts: each thread is one. Node.js alone has a dozen.
-const botProcesses = 256
+export const botProcesses = 256
 const buildProcesses = 1024
 // A bot of 128 MB is built by tools that need more than that.
 const buildMemoryMb = 1024
@@ -35,6 +35,10 @@ export class GroupLimiter {
 
   hasRunOutOfMemory(name: string): boolean {
     return this.#cgroups.oomKills(name, 'bots') > 0
+  }
+
+  refusedForks(name: string): number {
+    return this.#cgroups.refusedForks(name, 'bots')
   }
 
   /** Nothing is left of us on the machine when nothing runs. */

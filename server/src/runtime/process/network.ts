@@ -32,6 +32,7 @@ import {
   type Range,
   type Route,
 } from './network/ranges.ts'
+import { type RefusedConnection, readRefused } from './network/refusals.ts'
 import { findResolvers } from './network/resolvers.ts'
 import { addDoor, allRules, removeTables } from './network/rules.ts'
 import { tryNetwork } from './network/trial.ts'
@@ -75,6 +76,8 @@ interface Setup {
 
 /** Of the network that is made for the trial; the numbers of bots end below it. */
 const trialIndex = 65_001
+/** Of the first bot in the net: after the net's own address and the gateway's. */
+const firstOffset = 2
 
 /**
  * A network for each bot: a namespace with one cable to a bridge, whose ports cannot hear each other, behind rules that
@@ -93,6 +96,7 @@ export class Network {
   readonly #setup: Setup
   readonly #names: Names
   readonly #doors = new Set<number>()
+  readonly #refused = new Map<string, RefusedConnection>()
 
   private constructor(setup: Setup) {
     this.#setup = setup
@@ -151,7 +155,7 @@ export class Network {
     const uplinks = findUplinks(await listRoutes(), [...resolvers, ...openNets.map((open) => open.net)])
     const guarded = await findGuarded(uplinks.filter((name) => name !== names.bridge))
     const network = new Network({ tag, net, range, resolvers, openNets, guarded, megabitsMax })
-    await network.repair()
+    await network.#writeRules()
 
     next('packets of bots cannot be sent on', 'make /proc/sys/net/ipv4 writable')
     openForwarding(names.bridge, guarded)
@@ -161,6 +165,12 @@ export class Network {
 
   /** Writes all rules anew, with the doors that were opened here, for when somebody has flushed them. */
   async repair(): Promise<void> {
+    // What is noted goes with the rules. If it cannot be read they were flushed, and it with them.
+    await this.#noteRefusals().catch(() => undefined)
+    await this.#writeRules()
+  }
+
+  async #writeRules(): Promise<void> {
     const { net, resolvers, openNets, guarded } = this.#setup
     const bots = this.#listAll().map((index) => this.#plan(index))
     const { bridge, prefix, table } = this.#names
@@ -169,6 +179,19 @@ export class Network {
     await ip(
       bots.filter((plan) => existsSync(`/sys/class/net/${plan.device}`) && !isPlugged(plan)).flatMap(plugCommands),
     )
+  }
+
+  /** Since it was asked last, by the number of the bot. Some of it may come twice. */
+  async takeRefusals(): Promise<{ index: number; to: string; port: number }[]> {
+    await this.#noteRefusals()
+    const taken = [...this.#refused.values()]
+    this.#refused.clear()
+    const indexOf = (address: string) => getRange(address).first - this.#setup.range.first - firstOffset
+    return taken.map(({ from, to, port }) => ({ index: indexOf(from), to, port }))
+  }
+
+  async #noteRefusals(): Promise<void> {
+    for (const refused of await readRefused(this.#names.table)) this.#refused.set(refused.from, refused)
   }
 
   async #try({ resolvers }: NetworkOptions): Promise<FoundNetwork> {
@@ -284,8 +307,8 @@ export class Network {
       bridge,
       table,
       gateway: this.gateway,
-      address: addressAt(this.#setup.range, index + 2), // after the net's own and the gateway's
-      hardware: hardwareOf(this.#setup.tag, index + 2),
+      address: addressAt(this.#setup.range, index + firstOffset),
+      hardware: hardwareOf(this.#setup.tag, index + firstOffset),
       megabitsMax: this.#setup.megabitsMax,
     }
   }

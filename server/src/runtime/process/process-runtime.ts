@@ -14,6 +14,7 @@ import type {
   InstanceSpec,
   Limits,
   OutputStream,
+  Refusal,
   Runtime,
   Stats,
   Wall,
@@ -26,7 +27,7 @@ import { Confinement } from './confinement.ts'
 import { Disks } from './disks.ts'
 import { Folders, removeTree } from './folders.ts'
 import { Instances } from './instances.ts'
-import { GroupLimiter } from './limits.ts'
+import { botProcesses, GroupLimiter } from './limits.ts'
 import { Network } from './network.ts'
 import { Reach } from './reach.ts'
 import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sandbox.ts'
@@ -59,6 +60,8 @@ const hostFreeMb = 1024
 // Of one bot, each way.
 const megabitsMax = 100
 const noTraffic = { networkRxBytes: 0, networkTxBytes: 0 }
+
+const tooManyProcesses = `The bot reached its limit of ${botProcesses} processes and threads: it cannot start more.`
 
 interface Bot {
   readonly id: string
@@ -99,6 +102,8 @@ export class ProcessRuntime implements Runtime {
   readonly #disks: Disks
   /** What bots without a disk of their own held when somebody last looked: they may hold too much. */
   readonly #plainBytes = new Map<string, number>()
+  /** By instance, when they were asked for last. */
+  #refusedForks: ReadonlyMap<string, number> = new Map()
 
   constructor({ dataDir, sandbox, log, without = [] }: Options) {
     this.#folders = new Folders(dataDir)
@@ -107,8 +112,8 @@ export class ProcessRuntime implements Runtime {
     const found = this.#findSandbox()
     this.#sandbox = found.sandbox ?? new Shim(linkTools(this.#folders.tools, this.#toolchain))
     this.#confinement = found.confinement
-    const tag = readTag(this.#folders.tag, this.#folders.bots)
-    const cgroups = this.#without.has('limits') ? {} : findCgroups(tag)
+    const isLimited = !this.#without.has('limits')
+    const cgroups = isLimited ? findCgroups(readTag(this.#folders.tag, this.#folders.bots)) : {}
     this.#limiter = cgroups.cgroups && new GroupLimiter(cgroups.cgroups)
     this.#disks = new Disks({
       folders: this.#folders,
@@ -423,6 +428,23 @@ export class ProcessRuntime implements Runtime {
     return counters ? { networkRxBytes: counters.rxBytes, networkTxBytes: counters.txBytes } : noTraffic
   }
 
+  async takeRefusals(): Promise<Refusal[]> {
+    const connections = (await this.#network?.takeRefusals()) ?? []
+    const running = this.#instances.list().filter(({ exit }) => !exit)
+    const forks = new Map(running.map(({ id }) => [id, this.#limiter?.refusedForks(id) ?? 0]))
+    const before = this.#refusedForks
+    this.#refusedForks = forks
+    return running.flatMap(({ id: instanceId, botId }) => {
+      const number = this.#confinement?.findNumber(botId)
+      const connection = connections.find(({ index }) => index === number)
+      const hasForked = (forks.get(instanceId) ?? 0) > (before.get(instanceId) ?? 0)
+      return [
+        ...(hasForked ? [{ instanceId, botId, wall: 'limits' as const, text: tooManyProcesses }] : []),
+        ...(connection ? [{ instanceId, botId, wall: 'network' as const, text: describeRefused(connection) }] : []),
+      ]
+    })
+  }
+
   forget(instanceId: string): Promise<void> {
     this.#instances.forget(instanceId)
     return Promise.resolve()
@@ -487,6 +509,12 @@ export class ProcessRuntime implements Runtime {
     else this.#plainBytes.delete(botId)
     return use
   }
+}
+
+function describeRefused({ to, port }: { to: string; port: number }): string {
+  const why =
+    port === 25 ? 'bots cannot send mail by port 25' : 'bots reach the public internet and the APIs of this host only'
+  return `A connection of the bot to ${to}:${port} was refused: ${why}.`
 }
 
 /** What stands in a bot's folder that is not the bot's own. */

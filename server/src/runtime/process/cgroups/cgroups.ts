@@ -39,6 +39,8 @@ export interface Cgroups {
   stats(name: string, part: Part): GroupStats | undefined
   /** How many of its processes the kernel has killed because memory was used up. 0 for a group that is not there. */
   oomKills(name: string, part: Part): number
+  /** How often it was refused another process or thread. 0 for a group that is not there. */
+  refusedForks(name: string, part: Part): number
   /** Kills everything in it, monitors of exit codes included, however fast it forks. The limits are void afterwards. */
   kill(name: string, part: Part): void
   /** False: something still runs in it. A group that is not there is no error. */

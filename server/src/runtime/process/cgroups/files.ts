@@ -56,6 +56,11 @@ export function numberAfter(text: string | undefined, word: string): number {
   return Number.parseInt(text.slice(at + word.length + 1, at + word.length + 21), 10)
 }
 
+/** The file is the same in v1 and v2. */
+export function readRefusedForks(folder: string): number {
+  return numberAfter(readText(`${folder}/pids.events`), 'max')
+}
+
 /** Never makes the file: only the kernel makes those, and one that is missing is a limit that it does not have. */
 export function writeText(file: string, text: string): void {
   writeFileSync(file, text, { flag: 'r+' })

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { type Cgroups, checkName, type GroupLimits, type GroupStats, type Limit, type Part } from './cgroups.ts'
-import { enter, listFolders, numberAfter, pause, readText } from './files.ts'
+import { enter, listFolders, numberAfter, pause, readRefusedForks, readText } from './files.ts'
 import { buildWeight, killGroup, readOomKills, readStats } from './v2.ts'
 
 // A scope that has ended is gone within milliseconds; until then its name is taken.
@@ -70,6 +70,10 @@ export class Scopes implements Cgroups {
     kills.ofGone.set(name, ofThis)
     kills.explained += unexplained // less than none: the slice was made anew
     return ofThis
+  }
+
+  refusedForks(name: string, part: Part): number {
+    return readRefusedForks(this.#at(name, part))
   }
 
   kill(name: string, part: Part): void {

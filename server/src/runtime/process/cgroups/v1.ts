@@ -9,6 +9,7 @@ import {
   makeFolder,
   numberAfter,
   readNumber,
+  readRefusedForks,
   readText,
   removeGroup,
   writeIfThere,
@@ -65,6 +66,11 @@ export class CgroupsV1 implements Cgroups {
   oomKills(name: string, part: Part): number {
     const { memory } = this.#at(name, part)
     return memory === undefined ? 0 : numberAfter(readText(join(memory, 'memory.oom_control')), 'oom_kill')
+  }
+
+  refusedForks(name: string, part: Part): number {
+    const { pids } = this.#at(name, part)
+    return pids === undefined ? 0 : readRefusedForks(pids)
   }
 
   kill(name: string, part: Part): void {

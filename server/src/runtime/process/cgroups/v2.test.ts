@@ -91,11 +91,14 @@ test('statistics and kills are read from the files of the group', () => {
     'memory.stat': 'anon 5000\nfile 3000\nactive_file 1000\ninactive_file 2000\nworkingset_refault_file 7\n',
     'memory.events': 'low 0\nhigh 0\nmax 12\noom 5\noom_kill 3\noom_group_kill 0\n',
     'pids.current': '11\n',
+    'pids.events': 'max 4\n',
   })
   assert.deepEqual(cgroups.stats('ins_1', 'bots'), { cpuMs: 2.5, memoryBytes: 7000, processes: 11 })
   assert.equal(cgroups.oomKills('ins_1', 'bots'), 3)
   assert.equal(cgroups.stats('ins_2', 'bots'), undefined)
+  assert.equal(cgroups.refusedForks('ins_1', 'bots'), 4)
   assert.equal(cgroups.oomKills('ins_2', 'bots'), 0)
+  assert.equal(cgroups.refusedForks('ins_2', 'bots'), 0)
   assert.deepEqual(cgroups.list('bots'), ['ins_1'])
 })
 

@@ -9,6 +9,7 @@ import {
   makeFolder,
   numberAfter,
   readNumber,
+  readRefusedForks,
   readText,
   removeGroup,
   writeIfThere,
@@ -61,6 +62,10 @@ export class CgroupsV2 implements Cgroups {
 
   oomKills(name: string, part: Part): number {
     return readOomKills(this.#at(name, part)) ?? 0
+  }
+
+  refusedForks(name: string, part: Part): number {
+    return readRefusedForks(this.#at(name, part))
   }
 
   kill(name: string, part: Part): void {

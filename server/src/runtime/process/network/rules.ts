@@ -26,6 +26,8 @@ export interface BotAddress {
 const connectionsMax = 4096
 const newPerSecondMax = 200
 const newAtOnceMax = 1000
+// Longer than it takes until somebody looks.
+const notedSeconds = 45
 
 /**
  * All our rules, as one transaction that puts them in the place of what was there: at no moment is there no wall.
@@ -68,6 +70,20 @@ table inet ${table} {
     type ipv4_addr
     size 65536
     flags dynamic
+  }
+
+  # What bots were refused lately, for their owners. One of each: whoever tries all addresses fills no more than that.
+  set noted {
+    type ipv4_addr
+    size 65536
+    flags dynamic
+    timeout ${notedSeconds}s
+  }
+  set refused {
+    type ipv4_addr . ipv4_addr . inet_service
+    size 65536
+    flags dynamic
+    timeout ${notedSeconds}s
   }
 
   chain forward {
@@ -123,11 +139,21 @@ table inet ${table} {
   }
   chain limits {
     ct state != new return
-    update @paces { ip saddr limit rate over ${newPerSecondMax}/second burst ${newAtOnceMax} packets } goto refuse
-    add @counts { ip saddr ct count over ${connectionsMax} } goto refuse
+    update @paces { ip saddr limit rate over ${newPerSecondMax}/second burst ${newAtOnceMax} packets } goto turn_away
+    add @counts { ip saddr ct count over ${connectionsMax} } goto turn_away
+  }
+  chain refuse {
+    jump note
+    goto turn_away
+  }
+  chain note {
+    meta l4proto != { tcp, udp } return
+    ip saddr @noted return
+    add @noted { ip saddr }
+    add @refused { ip saddr . ip daddr . th dport }
   }
   # Said, not only done: a bot that waits for an answer looks as if it hung.
-  chain refuse {
+  chain turn_away {
     meta l4proto tcp reject with tcp reset
     reject with icmpx admin-prohibited
   }

@@ -1,10 +1,9 @@
 // Many bots on one machine: the server idles, and what a request costs does not depend on how many there are.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Host } from './host.ts'
-import { count, postmasterPid, waitFor } from './server.ts'
+import { count, cpuMs, postmasterPid, residentBytes, waitFor } from './server.ts'
 
 const few = 10
 const many = count({ short: 50, full: 500 })
@@ -12,17 +11,6 @@ const cpuShareMax = 0.05
 const memoryMax = 300 * 1024 * 1024
 const requests = 300
 const starts = 7
-
-/** Of processor time that a process has used, with the children that it has waited for left out. */
-function cpuMs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-function residentBytes(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
-}
 
 test(`${many} bots run on one machine: the server idles, and requests cost no more than with ${few}`, async (t) => {
   const host = new Host()

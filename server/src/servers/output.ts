@@ -17,6 +17,13 @@ const dropAfterBytes = 1024 * 1024
 // A bot that writes faster than this in a round: the middle of it goes, the newest stays.
 const backlogMax = 4 * 1024 * 1024
 const backlogKept = 1024 * 1024
+// A line costs us some microseconds, however short it is, and a megabyte can be a million of them. So many a bot may write
+// in a while, and so many are kept of the end of what is more.
+const linesAtOnceMax = 40_000
+const linesPerSecondMax = 2_000
+const linesKept = 1_000
+const tailBytes = 64 * 1024
+const lineFeed = 0x0a
 const streams = ['stdout', 'stderr'] as const
 
 interface Reader {
@@ -25,6 +32,8 @@ interface Reader {
   readonly offsets: Record<OutputStream, number>
   readonly marks: Record<string, number>
   readonly dropped: Record<OutputStream, number>
+  /** How many lines it may write before some are skipped, as of a moment of the process's clock. */
+  readonly allowance: { lines: number; atMs: number }
 }
 
 /** Reads what bots write, line by line, into a log of each bot, and tells whoever listens. */
@@ -73,6 +82,7 @@ export class Output {
       offsets: { stdout: at('stdout'), stderr: at('stderr') },
       marks: { [`${instanceId}:stdout`]: at('stdout'), [`${instanceId}:stderr`]: at('stderr') },
       dropped: { stdout: 0, stderr: 0 },
+      allowance: { lines: linesAtOnceMax, atMs: performance.now() },
     })
   }
 
@@ -141,8 +151,14 @@ export class Output {
       const end = await this.#skipBacklog(botId, reader, stream)
       while (reader.offsets[stream] < end) {
         if (this.#readers.get(botId) !== reader) return
-        const chunk = await this.#options.runtime.readOutput(reader.instanceId, stream, reader.offsets[stream])
+        const offset = reader.offsets[stream]
+        const found = await this.#options.runtime.readOutput(reader.instanceId, stream, offset)
+        const chunk = found.subarray(0, end - offset)
         if (chunk.length === 0) break // cut off meanwhile
+        if (!isAllowed(reader, chunk)) {
+          await this.#skipLines(botId, reader, { stream, end })
+          continue
+        }
         reader.offsets[stream] += chunk.length
         this.#append(botId, reader, { stream, lines: reader.splitters[stream].push(chunk) })
       }
@@ -158,15 +174,31 @@ export class Output {
     const bytes = await this.#options.runtime.outputBytes(reader.instanceId, stream)
     const waiting = bytes - reader.offsets[stream]
     if (waiting >= 0 && waiting <= backlogMax) return bytes
-    const to = waiting < 0 ? 0 : bytes - backlogKept
+    this.#jump(botId, reader, { stream, to: waiting < 0 ? 0 : bytes - backlogKept })
+    return bytes
+  }
+
+  /** All but the last lines of what there is now. */
+  async #skipLines(
+    botId: string,
+    reader: Reader,
+    { stream, end }: { stream: OutputStream; end: number },
+  ): Promise<void> {
+    const from = Math.max(reader.offsets[stream], end - tailBytes)
+    const tail = await this.#options.runtime.readOutput(reader.instanceId, stream, from)
+    const to = from + startOfLast(linesKept, tail.subarray(0, end - from))
+    reader.allowance.lines = Math.max(reader.allowance.lines, linesKept)
+    if (to > reader.offsets[stream]) this.#jump(botId, reader, { stream, to })
+  }
+
+  #jump(botId: string, reader: Reader, { stream, to }: { stream: OutputStream; to: number }): void {
+    const skipped = to - reader.offsets[stream]
     reader.offsets[stream] = to
     reader.splitters[stream] = new LineSplitter(to)
     reader.marks[`${reader.instanceId}:${stream}`] = to
     reader.dropped[stream] = Math.min(reader.dropped[stream], to)
-    const what =
-      waiting < 0 ? 'was cut off' : `came too fast: ${Math.round((waiting - backlogKept) / 1e6)} MB of it were skipped`
+    const what = skipped < 0 ? 'was cut off' : `came too fast: ${(skipped / 1e6).toFixed(1)} MB of it were skipped`
     this.say(botId, `The output to ${stream} ${what}.`)
-    return bytes
   }
 
   async #drop(reader: Reader, stream: OutputStream): Promise<void> {
@@ -196,4 +228,29 @@ export class Output {
   #tell(botId: string, lines: readonly LogLine[]): void {
     for (const listener of this.#watchers.get(botId)) listener(lines)
   }
+}
+
+/** Whether that many lines may come now; if so, they are taken off. */
+function isAllowed({ allowance }: Reader, chunk: Buffer): boolean {
+  const now = performance.now()
+  const earned = ((now - allowance.atMs) / 1000) * linesPerSecondMax
+  const lines = countLines(chunk)
+  allowance.lines = Math.min(linesAtOnceMax, allowance.lines + earned)
+  allowance.atMs = now
+  if (lines > allowance.lines) return false
+  allowance.lines -= lines
+  return true
+}
+
+function countLines(chunk: Buffer): number {
+  let count = 0
+  for (const byte of chunk) if (byte === lineFeed) count++
+  return count
+}
+
+/** Where the last so many lines begin, one without an end among them. */
+function startOfLast(lines: number, chunk: Buffer): number {
+  let at = chunk.length - 1
+  for (let left = lines; left > 0 && at >= 0; left--) at = at === 0 ? -1 : chunk.lastIndexOf(lineFeed, at - 1)
+  return at + 1
 }

@@ -167,6 +167,7 @@ async function startNeighbour(runtime: ProcessRuntime): Promise<{ botId: string;
     const text = (await runtime.readOutput(id, 'stdout', 0)).toString()
     return /^listens (\S+) (\d+)/.exec(text) ?? undefined
   })
+  assert.equal((await runtime.stats(id))?.processes, 1, 'what keeps it is not counted as its own')
   return { botId, address, port }
 }
 

@@ -52,8 +52,8 @@ const nothing = Buffer.alloc(0)
 // One command where the walls are put up once: the bot is down meanwhile. Its arguments are ours.
 const putFiles = 'rm -rf -- "$@" && exec cp -a -T --reflink=auto --remove-destination -- "$0" .'
 
-// The monitor that keeps the exit code, and the first process of the namespace: both are ours.
-const keepers = 2
+// The monitor that keeps the exit code, and behind walls the first process of the namespace: both are ours.
+const keepers = (isWalled: boolean) => (isWalled ? 2 : 1)
 const mebibyte = 1024 * 1024
 // Disks of bots are larger than what they hold. What is left is for the server itself and for what they fill meanwhile.
 const hostFreeMb = 1024
@@ -400,7 +400,7 @@ export class ProcessRuntime implements Runtime {
       return Promise.resolve({
         ...group,
         ...this.#traffic(instanceId),
-        processes: Math.max(0, group.processes - keepers),
+        processes: Math.max(0, group.processes - keepers(this.#sandbox.isWalled)),
       })
     const main = this.#instances.mainPid(instanceId)
     if (main === undefined || !readTimes(main)) return Promise.resolve(undefined)

@@ -2,6 +2,7 @@ import type { Endpoint } from '@botberth/contract/endpoint.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../context.ts'
 import { readCookie } from '../http/cookies.ts'
+import { isFromDoor } from '../http/door.ts'
 import { isLocalRequest } from '../http/local.ts'
 import { RateLimit } from '../http/rate-limit.ts'
 import type { Caller } from '../http/request.ts'
@@ -78,7 +79,9 @@ export class Gatekeeper {
   }
 
   async #spend(limit: RateLimit, request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
-    await limit.spend(() => clientNet(request.ip), reply)
+    // Bots can have the address of this machine: what they use up is not taken from its own callers.
+    const prefix = isFromDoor(request.raw.socket) ? 'door ' : ''
+    await limit.spend(() => prefix + clientNet(request.ip), reply)
   }
 
   #caller(request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {

@@ -41,6 +41,20 @@ test('whoever comes through it is a stranger: limited, and with no right that th
   assert.notEqual((await ask('/api/v1/auth/chat/login?login_hint=eve&prompt=none')).status, 302)
 })
 
+test('nobody speaks for others through the door, also where a proxy on the loopback may; its limits are its own', async () => {
+  const behind = await startTestServer({ env: { PUBLIC_RATE_LIMIT: '3', TRUST_PROXY: '127.0.0.1' } })
+  const doorPort = await behind.listening.openDoor({ host: '127.0.0.1', port: 0 })
+  const left = async (at: string, from?: string) => {
+    const headers = from === undefined ? {} : { 'x-forwarded-for': from }
+    return (await fetch(`${at}/api/v1/version`, { headers })).headers.get('x-ratelimit-remaining')
+  }
+  const door = `http://127.0.0.1:${doorPort}`
+  assert.deepEqual([await left(behind.url, '192.0.2.7'), await left(behind.url, '192.0.2.8')], ['2', '2'])
+  assert.deepEqual([await left(door, '192.0.2.7'), await left(door, '192.0.2.9')], ['2', '1'])
+  assert.equal(await left(behind.url), '2')
+  await behind.close()
+})
+
 test('a stop of the server ends what came through the door, streams too', async () => {
   const stopped = await startTestServer()
   const somebody = await makeOwner(stopped)

@@ -14,7 +14,7 @@ import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
 import { type Log, makeLog } from './lib/log.ts'
 import { Secrets, sha256 } from './lib/secret.ts'
 import { readSecretKey } from './lib/secret-key.ts'
-import type { Network } from './runtime/process/network.ts'
+import type { Networks } from './runtime/process/networks.ts'
 import type { Wall } from './runtime/runtime.ts'
 import { Work } from './work.ts'
 
@@ -96,11 +96,12 @@ async function start(): Promise<void> {
 }
 
 /** Where bots find us if they are on networks of their own: the same port as before, because they outlive us. */
-async function openDoorFor(listening: Listening, network: Network | undefined): Promise<string | undefined> {
-  if (!network) return undefined
-  const port = await listening.openDoor({ host: network.gateway, port: doorPort })
-  await network.openDoor(port)
-  return `http://${network.gateway}:${port}`
+async function openDoorFor(listening: Listening, networks: Networks | undefined): Promise<string | undefined> {
+  if (!networks?.door) return undefined
+  const { listen: host, host: seenAs } = networks.door
+  const port = await listening.openDoor({ host, port: doorPort })
+  await networks.openDoor(port)
+  return `http://${seenAs}:${port}`
 }
 
 /**

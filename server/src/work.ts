@@ -12,7 +12,7 @@ import { Wakes } from './jobs/wake.ts'
 import { AddressGuard } from './lib/address-guard.ts'
 import { newId } from './lib/ids.ts'
 import { Slots } from './lib/slots.ts'
-import type { Network } from './runtime/process/network.ts'
+import type { Networks } from './runtime/process/networks.ts'
 import { ProcessRuntime } from './runtime/process/process-runtime.ts'
 import { DiskWatch } from './servers/disk-watch.ts'
 import { Expiry } from './servers/expiry.ts'
@@ -80,7 +80,7 @@ export class Work {
   }
 
   /** Those that take a moment. Resolves with the network of bots, if they have their own: there they look for us. */
-  async putUpWalls(): Promise<Network | undefined> {
+  async putUpWalls(): Promise<Networks | undefined> {
     const { botAllowedNets, publicUrl } = this.#app.config
     const allowedNets = [...botAllowedNets, ...(publicUrl === undefined ? [] : await findOpenings(publicUrl))]
     const network = await this.runtime.openNetwork({ allowedNets })

@@ -90,7 +90,7 @@ describe('hostile bots', { skip }, () => {
             NEIGHBOUR_PORT: neighbour.port,
             HOST: hostAddress(),
             HOST_PORT: hostPort,
-            DOOR: network?.gateway ?? '127.0.0.1',
+            DOOR: network?.door?.host ?? '127.0.0.1',
             ABSTRACT: abstract,
             FORKS: '600',
             MEGABYTES: '300',

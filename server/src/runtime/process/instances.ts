@@ -25,6 +25,7 @@ import {
 import type { Exit, Instance, OutputStream } from '../runtime.ts'
 import type { Folders } from './folders.ts'
 import type { GroupLimiter } from './limits.ts'
+import type { RunningBot } from './networks.ts'
 import type { Launch } from './sandbox.ts'
 
 // The folder watch sees deaths within milliseconds; this finds what it missed.
@@ -120,6 +121,18 @@ export class Instances {
 
   list(): Instance[] {
     return [...this.#known.values()].map(toInstance)
+  }
+
+  /** Those that have not ended. */
+  running(): RunningBot[] {
+    return this.#notes().map(({ id, botId }) => ({
+      botId,
+      monitor: this.mainPid(id) === undefined ? undefined : this.#monitor(id),
+    }))
+  }
+
+  #notes(): Note[] {
+    return [...this.#known.values()].flatMap(({ note, exit }) => (exit ? [] : note))
   }
 
   botOf(id: string): string | undefined {

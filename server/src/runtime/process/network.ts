@@ -199,13 +199,12 @@ export class Network {
     const { enter } = await this.#ensure(trialIndex)
     try {
       const { inside, outside } = await tryNetwork({
-        enter,
         gateway: this.gateway,
         resolver: this.#setup.resolvers[0] ?? '',
-        withDoor: async (port, work) => {
+        withDoor: async (port, ask) => {
           await this.openDoor(port)
           try {
-            return await work()
+            return await ask(enter)
           } finally {
             this.#doors.delete(port)
             await nft(`delete element inet ${this.#names.table} doors { ${port} }`)

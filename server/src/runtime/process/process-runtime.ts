@@ -28,7 +28,9 @@ import { Disks } from './disks.ts'
 import { Folders, removeTree } from './folders.ts'
 import { Instances } from './instances.ts'
 import { botProcesses, GroupLimiter } from './limits.ts'
+import { BridgedNetworks } from './network/bridged.ts'
 import { Network } from './network.ts'
+import type { FoundNetworks, Networks } from './networks.ts'
 import { Reach } from './reach.ts'
 import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sandbox.ts'
 import { readTag } from './tag.ts'
@@ -128,8 +130,8 @@ export class ProcessRuntime implements Runtime {
   }
 
   /** Undefined: bots are on the machine's own. */
-  get #network(): Network | undefined {
-    return this.#found.network?.network
+  get #networks(): Networks | undefined {
+    return this.#found.network?.networks
   }
 
   get walls(): readonly Wall[] {
@@ -137,19 +139,21 @@ export class ProcessRuntime implements Runtime {
   }
 
   /** A network of its own for each bot, which takes a moment to put up; without, bots are on the machine's. */
-  async openNetwork(options: { allowedNets: readonly string[] }): Promise<Network | undefined> {
-    if (!this.#confinement || this.#without.has('network')) return undefined
-    const found = await Network.open({ ...options, tag: readTag(this.#folders.tag, this.#folders.bots), megabitsMax })
-    this.#found = { ...this.#found, network: found }
-    await this.#pruneNetworks()
-    return found.network
+  async openNetwork(options: { allowedNets: readonly string[] }): Promise<Networks | undefined> {
+    if (this.#without.has('network') || (!this.#sandbox.isWalled && !this.#confinement)) return undefined
+    const found = await this.#findNetworks(options)
+    if (found) this.#found = { ...this.#found, network: found }
+    await found?.networks?.prune()
+    return found?.networks
   }
 
-  /** Of bots that are not there or do not run. */
-  async #pruneNetworks(): Promise<void> {
-    const running = this.#instances.list().flatMap(({ botId, exit }) => (exit ? [] : [botId]))
-    const used = new Set(running.map((botId) => this.#confinement?.findNumber(botId)))
-    for (const index of this.#network?.list() ?? []) if (!used.has(index)) await this.#network?.remove(index)
+  async #findNetworks(options: { allowedNets: readonly string[] }): Promise<FoundNetworks | undefined> {
+    const running = () => this.#instances.running()
+    const confinement = this.#confinement
+    if (!confinement) return undefined
+    const tag = readTag(this.#folders.tag, this.#folders.bots)
+    const { network, ...rest } = await Network.open({ ...options, tag, megabitsMax })
+    return { ...rest, ...(network && { networks: new BridgedNetworks(network, confinement, running) }) }
   }
 
   #findSandbox(): Omit<FoundWalls, 'cgroups' | 'disks'> {
@@ -188,7 +192,7 @@ export class ProcessRuntime implements Runtime {
     this.#instances.close()
     this.#limiter?.close()
     if (!isIdle) return
-    await this.#network?.destroy()
+    await this.#networks?.destroy()
     await this.#disks.close()
   }
 
@@ -339,16 +343,9 @@ export class ProcessRuntime implements Runtime {
   /** In front of a command: its limits, its network, its user. */
   async #enter({ name, botId, limits, isOffline }: Confined, part: Part): Promise<Pick<View, 'enter' | 'names'>> {
     const [limited, user] = [this.#limiter?.enter(name, part, limits) ?? [], this.#confinement?.enter(botId) ?? []]
-    const network = this.#network
-    if (!network || !this.#confinement || isOffline) return { enter: [...limited, ...user] }
-    const number = this.#confinement.number(botId)
-    // A bridge takes 1023: those that are not used make room.
-    const { enter } = await network.ensure(number).catch(async () => {
-      await this.#pruneNetworks()
-      return network.ensure(number)
-    })
-    const names = { 'resolv.conf': network.resolvConf, hosts: network.hosts }
-    return { enter: [...limited, ...enter, ...user], names }
+    const network = isOffline ? undefined : await this.#networks?.enter(botId)
+    const enter = [...limited, ...(network?.enter ?? []), ...user]
+    return network ? { enter, names: this.#networks?.names } : { enter }
   }
 
   stop(instanceId: string, graceMs: number): Promise<void> {
@@ -400,7 +397,7 @@ export class ProcessRuntime implements Runtime {
       return Promise.resolve({
         ...group,
         ...this.#traffic(instanceId),
-        processes: Math.max(0, group.processes - keepers(this.#sandbox.isWalled)),
+        processes: Math.max(0, group.processes - keepers(this.#sandbox.isWalled) - (this.#networks?.helpers ?? 0)),
       })
     const main = this.#instances.mainPid(instanceId)
     if (main === undefined || !readTimes(main)) return Promise.resolve(undefined)
@@ -423,20 +420,19 @@ export class ProcessRuntime implements Runtime {
   }
 
   #traffic(instanceId: string): Pick<Stats, 'networkRxBytes' | 'networkTxBytes'> {
-    const number = this.#confinement?.findNumber(this.#instances.botOf(instanceId) ?? '')
-    const counters = number === undefined ? undefined : this.#network?.counters(number)
+    const botId = this.#instances.botOf(instanceId) ?? ''
+    const counters = this.#networks?.counters(botId, this.#instances.mainPid(instanceId))
     return counters ? { networkRxBytes: counters.rxBytes, networkTxBytes: counters.txBytes } : noTraffic
   }
 
   async takeRefusals(): Promise<Refusal[]> {
-    const connections = (await this.#network?.takeRefusals()) ?? []
+    const connections = (await this.#networks?.takeRefusals()) ?? []
     const running = this.#instances.list().filter(({ exit }) => !exit)
     const forks = new Map(running.map(({ id }) => [id, this.#limiter?.refusedForks(id) ?? 0]))
     const before = this.#refusedForks
     this.#refusedForks = forks
     return running.flatMap(({ id: instanceId, botId }) => {
-      const number = this.#confinement?.findNumber(botId)
-      const connection = connections.find(({ index }) => index === number)
+      const connection = connections.find((refused) => refused.botId === botId)
       const hasForked = (forks.get(instanceId) ?? 0) > (before.get(instanceId) ?? 0)
       return [
         ...(hasForked ? [{ instanceId, botId, wall: 'limits' as const, text: tooManyProcesses }] : []),
@@ -473,8 +469,7 @@ export class ProcessRuntime implements Runtime {
     }
     await this.#disks.remove(botId)
     this.#plainBytes.delete(botId)
-    const number = this.#confinement?.findNumber(botId)
-    if (number !== undefined) await this.#network?.remove(number)
+    await this.#networks?.remove(botId)
     this.#confinement?.forget(botId)
   }
 

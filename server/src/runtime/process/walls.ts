@@ -2,7 +2,7 @@ import type { Wall } from '../runtime.ts'
 import type { FoundCgroups } from './cgroups/find.ts'
 import type { Confinement } from './confinement.ts'
 import type { Disks } from './disks.ts'
-import type { FoundNetwork } from './network.ts'
+import type { FoundNetworks } from './networks.ts'
 import type { FoundSandbox } from './sandbox.ts'
 
 /** What this machine has to offer. */
@@ -12,7 +12,7 @@ export interface FoundWalls extends FoundSandbox {
   readonly usersProblem?: string | undefined
   readonly cgroups: FoundCgroups
   /** Undefined until it is put up. */
-  readonly network?: FoundNetwork
+  readonly network?: FoundNetworks
   readonly disks: Pick<Disks, 'problem' | 'remedy'>
 }
 
@@ -81,7 +81,7 @@ function limits({ cgroups, problem, remedy }: FoundCgroups): Wall {
 
 function network({ network: found, sandbox }: FoundWalls): Wall {
   const name = 'network'
-  if (!found?.network) {
+  if (!found?.networks) {
     const detail = `Bots are on the network of this machine: they reach all that it reaches, its own services too (${found?.problem ?? 'only root can give them their own'}).`
     return { name, state: 'off', detail, remedy: found?.remedy ?? (sandbox ? 'run the server as root' : install) }
   }

@@ -14,7 +14,7 @@ const timeoutMs = 2_000
 
 // Asks for the name servers of the root, which every resolver knows.
 const script = `
-const [address, door, wall, resolver] = process.argv.slice(1)
+const [door, wall, address, resolver] = process.argv.slice(1)
 const connects = (port) => new Promise((resolve) => {
   const socket = require('node:net').connect({ host: address, port: Number(port) })
   const end = (result) => { clearTimeout(timer); socket.destroy(); resolve(result) }
@@ -32,29 +32,36 @@ Promise.all([connects(door), connects(wall), answers()]).then(([door, wall, reso
   console.log(JSON.stringify({ door, wall, resolver })))`
 
 interface Trial {
-  readonly enter: readonly string[]
+  /** Where bots find this machine; it listens there too, unless `listen` says otherwise. */
   readonly gateway: string
+  readonly listen?: string
+  /** As bots know it, and as this machine does if that is another. */
   readonly resolver: string
-  /** Opens and closes a port for bots. */
-  readonly withDoor: (port: number, work: () => Promise<TrialResult>) => Promise<TrialResult>
+  readonly hostResolver?: string
+  /** Opens a port to bots, asks with what is put in front of a bot's command, and closes it. */
+  readonly withDoor: (port: number, ask: (enter: readonly string[]) => Promise<TrialResult>) => Promise<TrialResult>
 }
 
 /** What a bot really gets, and what the host gets of the same resolver. */
 export async function tryNetwork(trial: Trial): Promise<{ inside: TrialResult; outside: TrialResult }> {
+  const { gateway, listen = gateway, resolver, hostResolver = resolver } = trial
   const servers = [createServer((socket) => socket.destroy()), createServer((socket) => socket.destroy())]
   try {
     const ports = await Promise.all(
       servers.map(async (server) => {
-        server.listen(0, trial.gateway)
+        server.listen(0, listen)
         await once(server, 'listening')
         return (server.address() as AddressInfo).port
       }),
     )
-    const ask = async (enter: readonly string[]) => {
-      const given = [trial.gateway, ...ports.map(String), trial.resolver]
-      return JSON.parse(await execute([...enter, process.execPath, '-e', script, ...given])) as TrialResult
+    const ask = async (enter: readonly string[], given: readonly string[]) => {
+      const words = [...ports.map(String), ...given]
+      return JSON.parse(await execute([...enter, process.execPath, '-e', script, ...words])) as TrialResult
     }
-    const [inside, outside] = await Promise.all([trial.withDoor(ports[0] ?? 0, () => ask(trial.enter)), ask([])])
+    const [inside, outside] = await Promise.all([
+      trial.withDoor(ports[0] ?? 0, (enter) => ask(enter, [gateway, resolver])),
+      ask([], [listen, hostResolver]),
+    ])
     return { inside, outside }
   } finally {
     for (const server of servers) server.close()

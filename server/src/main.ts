@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
 import { buildServer } from './app.ts'
 import { startHousekeeping } from './auth/housekeeping.ts'
 import { ensureOwner, type Welcome } from './auth/owner.ts'
@@ -87,7 +88,7 @@ async function start(): Promise<void> {
   undo.push(() => void setTimeout(hurry, drainMs).unref())
   url ??= addressOf(config, listening.port)
   writeInfo(config.dataDir, { url })
-  botUrl = await openDoorFor(listening, await work.putUpWalls())
+  botUrl = await openDoorFor(listening, config, await work.putUpWalls())
   await work.start() // bots are told where we are
   // Only now: what is printed once has to lead to a server that answers.
   const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
@@ -96,10 +97,17 @@ async function start(): Promise<void> {
 }
 
 /** Where bots find us if they are on networks of their own: the same port as before, because they outlive us. */
-async function openDoorFor(listening: Listening, networks: Networks | undefined): Promise<string | undefined> {
+async function openDoorFor(
+  listening: Listening,
+  { dataDir }: Config,
+  networks: Networks | undefined,
+): Promise<string | undefined> {
   if (!networks?.door) return undefined
   const { listen: host, host: seenAs } = networks.door
-  const port = await listening.openDoor({ host, port: doorPort })
+  const file = join(dataDir, 'door-port')
+  const before = existsSync(file) ? Number(readFileSync(file, 'utf8')) : doorPort
+  const port = await listening.openDoor({ host, port: before })
+  writeFileSync(file, String(port), { mode: 0o600 })
   await networks.openDoor(port)
   return `http://${seenAs}:${port}`
 }

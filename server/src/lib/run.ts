@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly bytesMax?: number
   /** Called for each line without its ending; one longer than 8 KiB comes in pieces. */
   readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void
+  /** It runs: with its pid, which leads a group. */
+  readonly onStart?: (pid: number) => void
   /** Secrets: each stands as *** in lines, in the output kept and in errors. */
   readonly masks?: readonly string[]
 }
@@ -55,6 +57,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   if (options.signal?.aborted) throw fail('aborted')
 
   const child = start(argv, options, masked.all)
+  if (child.pid !== undefined) options.onStart?.(child.pid)
   const guard = watch(child, options)
   const take = (stream: 'stdout' | 'stderr') =>
     readLines(child, { stream, bytesMax: options.bytesMax ?? Number.POSITIVE_INFINITY }, masked, (line) => {

@@ -2,12 +2,12 @@ import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync } from 'node:fs'
 import { readOpenFilesLimit } from '../../lib/proc.ts'
 import { run } from '../../lib/run.ts'
 import type { Folders } from './folders.ts'
+import { openFilesMax } from './limits.ts'
 import { Numbers } from './numbers.ts'
 import type { Reach } from './reach.ts'
 
 // Above the ranges that systemd and container engines hand out, and below what 32 signed bits can hold.
 const firstUser = 1_900_000_000
-const openFilesMax = 8_192
 const systemEnv = { PATH: '/usr/bin:/bin' }
 
 /** As which user of the host a bot runs and builds, so that even what gets past its walls can touch nothing else. */

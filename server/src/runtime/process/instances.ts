@@ -24,7 +24,8 @@ import {
 } from '../../lib/proc.ts'
 import type { Exit, Instance, OutputStream } from '../runtime.ts'
 import type { Folders } from './folders.ts'
-import type { GroupLimiter } from './limits.ts'
+import { type GroupLimiter, mebibyte } from './limits.ts'
+import type { Guarded } from './memory-guard.ts'
 import type { RunningBot } from './networks.ts'
 import type { Launch } from './sandbox.ts'
 
@@ -43,6 +44,7 @@ interface Note {
   readonly bootId: string
   /** Which folder this note was written in: one in a copy of it speaks of processes that are not the copy's. */
   readonly folder: string
+  readonly memoryMb?: number
   /** Of the process that keeps the exit code. Missing if we were killed right after the start. */
   readonly monitor?: Monitor
 }
@@ -55,6 +57,8 @@ interface Monitor {
 interface Known {
   note: Note
   exit: Exit | undefined
+  /** Asked for several times a second, and always the same once it is known. */
+  main?: number | undefined
   /** How it ended, as far as we can tell, if nobody has written it down; -1 for lost. */
   concluded?: number
   /** For what is left of it to be gone. */
@@ -131,6 +135,15 @@ export class Instances {
     }))
   }
 
+  /** For when nobody else sees to their memory. */
+  listGuarded(): Guarded[] {
+    return this.#notes().flatMap(({ id, memoryMb }) => {
+      const pid = this.mainPid(id)
+      if (pid === undefined || memoryMb === undefined) return []
+      return { pid, memoryBytes: memoryMb * mebibyte, end: () => this.#endForMemory(id) }
+    })
+  }
+
   #notes(): Note[] {
     return [...this.#known.values()].flatMap(({ note, exit }) => (exit ? [] : note))
   }
@@ -157,8 +170,9 @@ export class Instances {
    * The note comes first: whatever runs without one could not be found again. What cannot be started has ended, as
    * if a shell had been told to start it.
    */
-  async start({ id, botId }: { id: string; botId: string }, launch: () => Launch): Promise<void> {
-    const note: Note = { id, botId, startedAt: new Date().toISOString(), bootId: bootId(), folder: this.#folder }
+  async start(bot: Pick<Note, 'id' | 'botId' | 'memoryMb'>, launch: () => Launch): Promise<void> {
+    const note: Note = { ...bot, startedAt: new Date().toISOString(), bootId: bootId(), folder: this.#folder }
+    const { id } = note
     this.#write(note)
     const known: Known = { note, exit: undefined, ended: Promise.withResolvers() }
     this.#known.set(id, known)
@@ -210,10 +224,18 @@ export class Instances {
     }
   }
 
+  /** It has taken more memory than it may. That is written down first: we may be gone when its end is seen. */
+  #endForMemory(id: string): void {
+    tryAppend(this.#statusFile(id), '{ "out-of-memory": 1 }\n')
+    this.#kill(id)
+  }
+
   /** While it runs: the process that the status names, the bot's own or the one that all of its others hang on. */
   mainPid(id: string): number | undefined {
     const known = this.#known.get(id)
-    return known && !known.exit ? readStatus(this.#statusFile(id)).childPid : undefined
+    if (!known || known.exit) return undefined
+    known.main ??= readStatus(this.#statusFile(id)).childPid
+    return known.main
   }
 
   forget(id: string): void {
@@ -305,7 +327,7 @@ export class Instances {
     }
     // If that fails, whoever looks next finds no monitor either, and comes to the same end.
     if (status.exitCode === undefined) tryAppend(this.#statusFile(id), `{ "exit-code": ${code} }\n`)
-    const oomKilled = code !== 0 && (this.#limiter?.hasRunOutOfMemory(id) ?? false)
+    const oomKilled = code !== 0 && (status.isOutOfMemory || (this.#limiter?.hasRunOutOfMemory(id) ?? false))
     known.exit = { code: code < 0 ? null : code, signal: signals.get(code) ?? null, oomKilled, at: status.at }
     known.ended.resolve()
     for (const listener of this.#listeners) listener(toInstance(known))
@@ -370,7 +392,7 @@ const signals = new Map([
   [143, 'SIGTERM'],
 ])
 
-function readStatus(file: string): { childPid?: number; exitCode?: number; at: Date } {
+function readStatus(file: string): { childPid?: number; exitCode?: number; isOutOfMemory: boolean; at: Date } {
   let text = ''
   try {
     text = readFileSync(file, 'utf8')
@@ -382,6 +404,7 @@ function readStatus(file: string): { childPid?: number; exitCode?: number; at: D
   return {
     ...(child !== undefined && { childPid: Number(child) }),
     ...(code !== undefined && { exitCode: Number(code) }),
+    isOutOfMemory: number('out-of-memory') !== undefined,
     at: code === undefined ? new Date() : statSync(file).mtime,
   }
 }

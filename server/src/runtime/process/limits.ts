@@ -2,12 +2,13 @@ import { cpus } from 'node:os'
 import type { Limits } from '../runtime.ts'
 import type { Cgroups, GroupLimits, GroupStats, Part } from './cgroups/cgroups.ts'
 
-const mebibyte = 1024 * 1024
+export const mebibyte = 1024 * 1024
 // As the kernel counts: each thread is one. Node.js alone has a dozen.
 export const botProcesses = 256
 const buildProcesses = 1024
 // A bot of 128 MB is built by tools that need more than that.
 const buildMemoryMb = 1024
+export const openFilesMax = 8_192
 
 /** What one bot or build may take of the machine. */
 export class GroupLimiter {
@@ -53,12 +54,12 @@ export class GroupLimiter {
   }
 }
 
-function botLimits({ memoryMb, cpus: cores }: Limits): GroupLimits {
+export function botLimits({ memoryMb, cpus: cores }: Limits): GroupLimits {
   return { memoryBytes: memoryMb * mebibyte, cpus: cores, processes: botProcesses }
 }
 
 /** All of the processors, but after the bots. */
-function buildLimits({ memoryMb }: Limits): GroupLimits {
+export function buildLimits({ memoryMb }: Limits): GroupLimits {
   const memoryBytes = Math.max(memoryMb, buildMemoryMb) * mebibyte
   return { memoryBytes, cpus: cpus().length, processes: buildProcesses }
 }

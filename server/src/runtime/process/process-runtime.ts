@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { listBeneath, removeBeneath, streamBeneath, writeBeneath } from '../../lib/beneath.ts'
 import type { Log } from '../../lib/log.ts'
-import { listTree, readProc, readTimes } from '../../lib/proc.ts'
+import { listTree, readTimes } from '../../lib/proc.ts'
 import { RunError, run } from '../../lib/run.ts'
 import { StepError } from '../../lib/step-error.ts'
 import type {
@@ -28,11 +28,14 @@ import { Disks } from './disks.ts'
 import { Folders, removeTree } from './folders.ts'
 import { Instances } from './instances.ts'
 import { botProcesses, GroupLimiter } from './limits.ts'
+import { guardBuild, MemoryGuard, readProportional } from './memory-guard.ts'
 import { BridgedNetworks } from './network/bridged.ts'
+import { SlirpNetworks } from './network/slirp.ts'
 import { Network } from './network.ts'
 import type { FoundNetworks, Networks } from './networks.ts'
 import { Reach } from './reach.ts'
 import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sandbox.ts'
+import { findSoftLimits, type SoftLimits } from './soft-limits.ts'
 import { readTag } from './tag.ts'
 import { findToolchain, linkTools, type Toolchain } from './toolchain.ts'
 import { describeWalls, type FoundWalls } from './walls.ts'
@@ -78,6 +81,8 @@ interface Confined {
   readonly isOffline?: boolean
 }
 
+type Entered = Pick<View, 'enter' | 'lifeline' | 'names'>
+
 interface Options {
   readonly dataDir: string
   /** `shim` forces the way without walls, for tests. */
@@ -97,6 +102,9 @@ export class ProcessRuntime implements Runtime {
   /** Undefined: bots are the same user as we are. */
   readonly #confinement: Confinement | undefined
   readonly #limiter: GroupLimiter | undefined
+  /** For what an ordinary user cannot have a control group for. */
+  readonly #softLimits: SoftLimits | undefined
+  readonly #guard: MemoryGuard | undefined
   readonly #instances: Instances
   readonly #toolchain: Toolchain
   readonly #starting = new Map<string, Promise<void>>()
@@ -122,11 +130,15 @@ export class ProcessRuntime implements Runtime {
       log,
       isWanted: this.#confinement !== undefined && !this.#without.has('disk'),
     })
-    this.#found = { ...found, cgroups, disks: this.#disks }
+    const isLacking = cgroups.cgroups?.lacks.some((limit) => limit !== 'cpu') ?? true
+    const isOrdinary = found.sandbox !== undefined && process.getuid?.() !== 0
+    this.#softLimits = isOrdinary && isLacking ? findSoftLimits(found.sandbox.program) : undefined
+    this.#found = { ...found, cgroups, softLimits: this.#softLimits, disks: this.#disks }
     this.#instances = new Instances(this.#folders, {
       isWalled: this.#sandbox.isWalled,
       limiter: this.#limiter,
     })
+    if (this.#softLimits) this.#guard = new MemoryGuard(() => this.#instances.listGuarded())
   }
 
   /** Undefined: bots are on the machine's own. */
@@ -149,6 +161,7 @@ export class ProcessRuntime implements Runtime {
 
   async #findNetworks(options: { allowedNets: readonly string[] }): Promise<FoundNetworks | undefined> {
     const running = () => this.#instances.running()
+    if (process.getuid?.() !== 0) return SlirpNetworks.open({ ...options, megabitsMax, running })
     const confinement = this.#confinement
     if (!confinement) return undefined
     const tag = readTag(this.#folders.tag, this.#folders.bots)
@@ -191,6 +204,7 @@ export class ProcessRuntime implements Runtime {
     const isIdle = this.#instances.list().every(({ exit }) => exit)
     this.#instances.close()
     this.#limiter?.close()
+    this.#guard?.close()
     if (!isIdle) return
     await this.#networks?.destroy()
     await this.#disks.close()
@@ -269,7 +283,7 @@ export class ProcessRuntime implements Runtime {
       mounts: release.mounts.map(({ from, folder }) => ({ from, to: join('/bot', folder) })),
     }
     const project = this.#sandbox.projectPath(view)
-    await this.#instances.start({ id, botId }, () =>
+    await this.#instances.start({ id, botId, memoryMb: limits.memoryMb }, () =>
       this.#sandbox.instance(view, argv, { ...botEnvironment(releaseEnv, project), ...env }),
     )
   }
@@ -334,18 +348,22 @@ export class ProcessRuntime implements Runtime {
   async #runTask(view: View & Confined, argv: readonly string[], { env, ...options }: Parameters<RunTask>[2]) {
     try {
       const entered = await this.#enter(view, 'builds')
-      await runLaunch(this.#sandbox.task({ ...view, ...entered }, argv, env), options)
+      const onStart = (pid: number) => this.#guard?.add(view.name, guardBuild(pid, view.limits, options.onLine))
+      await runLaunch(this.#sandbox.task({ ...view, ...entered }, argv, env), { ...options, onStart })
     } finally {
+      this.#guard?.remove(view.name)
       this.#limiter?.leave(view.name, 'builds')
     }
   }
 
   /** In front of a command: its limits, its network, its user. */
-  async #enter({ name, botId, limits, isOffline }: Confined, part: Part): Promise<Pick<View, 'enter' | 'names'>> {
-    const [limited, user] = [this.#limiter?.enter(name, part, limits) ?? [], this.#confinement?.enter(botId) ?? []]
+  async #enter({ name, botId, limits, isOffline }: Confined, part: Part): Promise<Entered> {
+    const limited = this.#limiter?.enter(name, part, limits) ?? []
     const network = isOffline ? undefined : await this.#networks?.enter(botId)
+    const isInside = network?.lifeline !== undefined
+    const user = this.#confinement?.enter(botId) ?? this.#softLimits?.enter(part, limits, { isInside }) ?? []
     const enter = [...limited, ...(network?.enter ?? []), ...user]
-    return network ? { enter, names: this.#networks?.names } : { enter }
+    return network ? { enter, lifeline: network.lifeline, names: this.#networks?.names } : { enter }
   }
 
   stop(instanceId: string, graceMs: number): Promise<void> {
@@ -401,19 +419,18 @@ export class ProcessRuntime implements Runtime {
       })
     const main = this.#instances.mainPid(instanceId)
     if (main === undefined || !readTimes(main)) return Promise.resolve(undefined)
-    let [cpuTicks, memoryKb, processes] = [0, 0, 0]
+    let [cpuTicks, memoryBytes, processes] = [0, 0, 0]
     for (const pid of listTree(main)) {
       const times = readTimes(pid)
       if (!times) continue
       cpuTicks += times.cpuTicks
-      // The proportional size: what is shared with others counts in part.
-      memoryKb += Number(/^Pss:\s+(\d+)/m.exec(readProc(pid, 'smaps_rollup') ?? '')?.[1] ?? 0)
+      memoryBytes += readProportional(pid)
       processes++
     }
     if (this.#sandbox.isWalled) processes = Math.max(0, processes - 1) // the first one of the namespace is not the bot's
     return Promise.resolve({
       cpuMs: cpuTicks * clockTicksMs,
-      memoryBytes: memoryKb * 1024,
+      memoryBytes,
       processes,
       ...this.#traffic(instanceId),
     })

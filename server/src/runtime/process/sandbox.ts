@@ -17,6 +17,8 @@ export interface View {
   readonly name: string
   /** In front of everything: what makes the process another user, and puts it under limits. */
   readonly enter?: readonly string[] | undefined
+  /** A descriptor that `enter` opens, to be held for as long as anything runs. */
+  readonly lifeline?: number | undefined
   /** Without any network at all. */
   readonly isOffline?: boolean
   /** What it is told of names and of who knows more of them; the host's own otherwise. */
@@ -45,11 +47,9 @@ export interface Sandbox {
 
 /** Runs one to its end. Rejects with a RunError. */
 export async function runLaunch({ argv, env, cwd, fds }: Launch, options: Omit<RunOptions, 'cwd' | 'env' | 'fds'>) {
-  try {
-    await run(argv, { ...options, cwd, env, fds: ['ignore', ...fds] })
-  } finally {
-    for (const fd of fds) closeSync(fd)
-  }
+  const ended = run(argv, { ...options, cwd, env, fds: ['ignore', ...fds] })
+  for (const fd of fds) closeSync(fd) // the child has its own by now
+  await ended
 }
 
 /** In a PATH: where the usual programs are. Nothing that a bot's owner sets can hold it. */
@@ -68,13 +68,13 @@ class Bubblewrap implements Sandbox {
   /** Whether what it can be asked of the kernel is bounded. */
   readonly isFiltered: boolean
   readonly #base: string[]
-  readonly #program: string
+  readonly program: string
   readonly isStrict: boolean
   readonly #reach: Reach
 
   /** Not strict: for an old bubblewrap, or a kernel that refuses, without bounds on memory files and user namespaces. */
   constructor(program: string, { node, npm }: Toolchain, { isStrict, isFiltered, reach }: Strength & { reach: Reach }) {
-    this.#program = program
+    this.program = program
     this.isStrict = isStrict
     this.isFiltered = isFiltered && filterFile() !== undefined
     this.#reach = reach
@@ -135,7 +135,7 @@ class Bubblewrap implements Sandbox {
   }
 
   #launch(view: View, rest: string[], { argv, env }: { argv: readonly string[]; env: Record<string, string> }): Launch {
-    const { project, mounts, name, enter = [], isOffline, names } = view
+    const { project, mounts, name, enter = [], lifeline, isOffline, names } = view
     const fds: number[] = []
     const pass = (fd: number): string => String(firstFd + fds.push(fd) - 1)
     const binds = [{ from: project, to: inside, isWritable: true }, ...mounts].flatMap(({ from, to, isWritable }) => [
@@ -154,6 +154,7 @@ class Bubblewrap implements Sandbox {
       ]),
       ...binds,
       ...(isOffline ? ['--unshare-net'] : []),
+      ...(lifeline === undefined ? [] : ['--sync-fd', String(lifeline)]),
       '--chdir',
       inside,
       '--setenv',
@@ -165,7 +166,9 @@ class Bubblewrap implements Sandbox {
       // Opened anew: it is read to its end.
       ...(this.isFiltered ? ['--seccomp', pass(openSync(`/proc/self/fd/${filterFile()}`, 'r'))] : []),
     ]
-    return { argv: [...enter, this.#program, ...options, '--', ...argv], env: {}, cwd: '/', fds }
+    // Those from there on are the shell's that opens the lifeline.
+    if (lifeline !== undefined && firstFd + fds.length > lifeline - 1) throw new Error('too many descriptors')
+    return { argv: [...enter, this.program, ...options, '--', ...argv], env: {}, cwd: '/', fds }
   }
 }
 

@@ -4,6 +4,7 @@ import type { Confinement } from './confinement.ts'
 import type { Disks } from './disks.ts'
 import type { FoundNetworks } from './networks.ts'
 import type { FoundSandbox } from './sandbox.ts'
+import type { SoftLimits } from './soft-limits.ts'
 
 /** What this machine has to offer. */
 export interface FoundWalls extends FoundSandbox {
@@ -14,11 +15,13 @@ export interface FoundWalls extends FoundSandbox {
   /** Undefined until it is put up. */
   readonly network?: FoundNetworks
   readonly disks: Pick<Disks, 'problem' | 'remedy'>
+  /** Beside the control groups, or in their place. */
+  readonly softLimits?: SoftLimits | undefined
 }
 
 /** For the operator: what there is, what is missing, and what mends it. */
 export function describeWalls(found: FoundWalls): Wall[] {
-  return [files(found), users(found), calls(found), limits(found.cgroups), network(found), disk(found.disks)]
+  return [files(found), users(found), calls(found), limits(found), network(found), disk(found.disks)]
 }
 
 const install = 'apt install bubblewrap'
@@ -62,8 +65,12 @@ function calls({ sandbox }: FoundWalls): Wall {
   return { name, state: 'off', detail, remedy: sandbox ? 'a kernel with seccomp, on x64 or arm64' : install }
 }
 
-function limits({ cgroups, problem, remedy }: FoundCgroups): Wall {
+function limits({ cgroups: { cgroups, problem, remedy }, softLimits }: FoundWalls): Wall {
   const name = 'limits'
+  if (softLimits) {
+    const detail = `Processes are limited, and a bot that takes too much memory is ended within a second; processor time is shared (${problem}).`
+    return { name, state: 'soft', detail, ...(remedy !== undefined && { remedy }) }
+  }
   if (!cgroups) {
     const detail = `Bots may take all of the memory, the processors and the processes (${problem ?? 'not asked for'}).`
     return { name, state: 'off', detail, remedy: remedy ?? install }
@@ -79,11 +86,13 @@ function limits({ cgroups, problem, remedy }: FoundCgroups): Wall {
   }
 }
 
-function network({ network: found, sandbox }: FoundWalls): Wall {
+function network({ network: found, sandbox, usersProblem }: FoundWalls): Wall {
   const name = 'network'
   if (!found?.networks) {
-    const detail = `Bots are on the network of this machine: they reach all that it reaches, its own services too (${found?.problem ?? 'only root can give them their own'}).`
-    return { name, state: 'off', detail, remedy: found?.remedy ?? (sandbox ? 'run the server as root' : install) }
+    const problem = found?.problem ?? usersProblem ?? (sandbox ? 'not asked for' : 'bubblewrap cannot be used')
+    const detail = `Bots are on the network of this machine: they reach all that it reaches, its own services too (${problem}).`
+    const remedy = found?.remedy ?? (sandbox ? 'run the server as an ordinary user' : install)
+    return { name, state: 'off', detail, remedy }
   }
   const detail = 'Each bot has a network of its own, with a way out to the internet and to nowhere else.'
   if (found.problem === undefined) return { name, state: 'on', detail }

@@ -7,7 +7,7 @@ interface FoundResolvers {
   readonly remedy?: string
 }
 
-const publicResolvers = ['1.1.1.1', '9.9.9.9']
+export const publicResolvers = ['1.1.1.1', '9.9.9.9']
 /** As many as the C library asks. */
 const resolversMax = 3
 

@@ -23,9 +23,9 @@ export interface BotAddress {
 
 // Of one bot. A chat bot has a handful of connections; this ends port scans and floods, and keeps one bot from filling
 // the kernel's table of connections, which has 262,144 places on most machines and is everybody's.
-const connectionsMax = 4096
-const newPerSecondMax = 200
-const newAtOnceMax = 1000
+export const connectionsMax = 4096
+export const newPerSecondMax = 200
+export const newAtOnceMax = 1000
 // Longer than it takes until somebody looks.
 const notedSeconds = 45
 
@@ -194,12 +194,12 @@ export function removeTables(table: string): string {
 }
 
 /** Only such an entry opens this machine itself: who opens a net does not mean all services of the host inside it. */
-function isOneService({ net, port }: OpenNet): boolean {
+export function isOneService({ net, port }: OpenNet): boolean {
   const range = findRange(net)
   return port !== undefined && range?.first === range?.last
 }
 
-function openRule({ net, port }: OpenNet): string {
+export function openRule({ net, port }: OpenNet): string {
   return port === undefined
     ? `ip daddr ${net} accept`
     : `ip daddr ${net} meta l4proto { tcp, udp } th dport ${port} accept`
@@ -210,7 +210,7 @@ function botElement({ device, address }: BotAddress): string {
 }
 
 /** An empty list cannot be written. */
-function elements(all: readonly (string | number)[]): string {
+export function elements(all: readonly (string | number)[]): string {
   return all.length === 0 ? '' : `elements = { ${all.join(', ')} }`
 }
 

@@ -1,6 +1,6 @@
 // A server that hosts bots, to be killed and started again, and what can be seen of its bots from outside.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { chownSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { isReady, makeScratch, postmasterPid, type Running, startServer, waitFor } from './server.ts'
@@ -19,13 +19,19 @@ process.on('SIGTERM', () => process.exit(0))
 ${more}`
 
 export class Host {
-  readonly dataDir = join(makeScratch('host'), 'data')
+  readonly dataDir: string
   readonly #env: Record<string, string>
+  readonly #user: { uid?: number; gid?: number }
   #running: Running | undefined
   #key = ownersKey
 
-  constructor(env: Record<string, string> = {}) {
-    this.#env = { BOOTSTRAP_API_KEY: ownersKey, PUBLIC_RATE_LIMIT: '0', ...env }
+  /** `uid`: as which user the server runs, and everything that it starts; our own otherwise. */
+  constructor(env: Record<string, string> = {}, { uid }: { uid?: number } = {}) {
+    const scratch = makeScratch('host')
+    this.dataDir = join(scratch, 'data')
+    this.#user = uid === undefined ? {} : { uid, gid: uid }
+    if (uid !== undefined) chownSync(scratch, uid, uid)
+    this.#env = { BOOTSTRAP_API_KEY: ownersKey, PUBLIC_RATE_LIMIT: '0', HOME: scratch, ...env }
   }
 
   get running(): Running {
@@ -34,7 +40,7 @@ export class Host {
   }
 
   async start(): Promise<void> {
-    this.#running = await startServer({ dataDir: this.dataDir, env: this.#env })
+    this.#running = await startServer({ dataDir: this.dataDir, env: this.#env, ...this.#user })
     await waitFor('the server to be ready', () => isReady(this.running.url))
   }
 

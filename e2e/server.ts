@@ -176,3 +176,12 @@ export function isAlive(pid: number): boolean {
     return false
   }
 }
+
+/** Of a user that this machine knows: PostgreSQL asks for one with a name. */
+export function userIds(name: string): [number, number] {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((entry) => entry.startsWith(`${name}:`))
+  const [, , uid, gid] = line?.split(':') ?? []
+  return [Number(uid), Number(gid)]
+}

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +17,7 @@ import {
   root,
   startServer,
   stopServer,
+  userIds,
   waitFor,
 } from './server.ts'
 
@@ -192,12 +193,4 @@ test('a request that is under way is answered before the server ends', async () 
 
 function hasIpv6(): boolean {
   return Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'))
-}
-
-function userIds(name: string): [number, number] {
-  const line = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .find((entry) => entry.startsWith(`${name}:`))
-  const [, , uid, gid] = line?.split(':') ?? []
-  return [Number(uid), Number(gid)]
 }

@@ -6,7 +6,9 @@ import { describeWalls, type FoundWalls } from './walls.ts'
 const sandbox = { isStrict: true, isFiltered: true } as unknown as NonNullable<FoundWalls['sandbox']>
 
 function wall(name: string, found: Partial<FoundWalls>) {
-  return describeWalls({ sandbox, cgroups: {}, disks: {}, ...found }).find((each) => each.name === name)
+  return describeWalls({ sandbox, cgroups: {}, disks: { problem: undefined, remedy: undefined }, ...found }).find(
+    (each) => each.name === name,
+  )
 }
 
 test('a root that cannot make users is told to be an ordinary user, not to be root', () => {

@@ -134,6 +134,12 @@ describe('createSubscription', () => {
     const second = await call(server, `POST ${path}`, { as: ann, body: good, headers })
     assert.deepEqual([first.status, second.status, second.body['code']], [201, 409, 'secret_not_repeatable'])
     assert.equal(second.body['id'], first.body['id'])
+    const other = await call(server, `POST ${path}`, {
+      as: ann,
+      body: { ...good, events: ['deploy.completed'] },
+      headers,
+    })
+    assert.deepEqual([other.status, other.body['code']], [422, 'idempotency_key_reused'])
   })
 
   test('lets one person have 100, also if they are made at once', async () => {

@@ -133,6 +133,7 @@ function testBots(): void {
         ['calls', 'on'],
         ['limits', 'soft'],
         ['network', 'on'],
+        ['disk', 'soft'],
       ],
     )
   })

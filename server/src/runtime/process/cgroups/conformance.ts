@@ -277,7 +277,8 @@ function startCommand(prefix: readonly string[], argv: readonly string[]) {
   }
 }
 
-async function until(what: string, ask: () => boolean, timeoutMs = 15_000): Promise<void> {
+/** Patient: an emulated machine takes ten times as long for everything. */
+async function until(what: string, ask: () => boolean, timeoutMs = 60_000): Promise<void> {
   const end = performance.now() + timeoutMs
   while (!ask()) {
     assert(performance.now() < end, `waited in vain for ${what}`)

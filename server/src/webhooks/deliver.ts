@@ -11,7 +11,7 @@ import { type Claimed, claimDeliveries, listWaiting, releaseAbandoned } from './
 import type { WebhookMetrics } from './metrics.ts'
 import { Schedule } from './schedule.ts'
 import { type Outcome, send } from './send.ts'
-import { type Result, settle } from './settle.ts'
+import { type Result, settle, settleSuccesses } from './settle.ts'
 import { sign } from './sign.ts'
 
 // The longest attempt takes 12 s; the rest is for a database that is away when it ends.
@@ -241,10 +241,14 @@ export class Deliverer {
   }
 
   async #settle(batch: readonly Result[]): Promise<void> {
-    const settled = await settle(this.#app.pool.db, batch)
-    for (const { id, attempt } of batch) {
+    const { pool } = this.#app
+    const delivered = await settleSuccesses(pool, batch)
+    const others = batch.filter(({ id }) => !delivered.has(id))
+    const settled = await settle(pool.db, others)
+    for (const { attempt } of batch) this.#metrics.countAttempt(attempt)
+    for (const _ of delivered) this.#metrics.countDelivery('delivered')
+    for (const { id } of others) {
       const one = settled.get(id)
-      this.#metrics.countAttempt(attempt)
       if (!one) continue
       if (one.status !== 'pending') this.#metrics.countDelivery(one.status)
       if (one.isDisabling) {

@@ -203,9 +203,16 @@ export async function countManual(db: Db, subscriptionId: string): Promise<numbe
   return Number(count)
 }
 
-/** Events with their deliveries, some at a time. Returns how many. */
+/** Some at a time, the oldest first. Returns how many. */
 export async function deleteEventsBefore(db: Db, firstKept: string, most: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from events where id in (
     select id from events where id < ${firstKept} order by id limit ${most})`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/** The same. */
+export async function deleteDeliveriesBefore(db: Db, firstKept: string, most: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from webhook_deliveries where id in (
+    select id from webhook_deliveries where id < ${firstKept} order by id limit ${most})`.execute(db)
   return Number(numAffectedRows ?? 0)
 }

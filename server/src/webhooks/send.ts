@@ -1,11 +1,11 @@
-import { type Dispatcher, request } from 'undici'
+import type { Dispatcher } from 'undici'
 import { AppError } from '../lib/app-error.ts'
 import { wasStale } from '../lib/outgoing.ts'
 import { StepError } from '../lib/step-error.ts'
 
 // Look-up, connection, request and the header of the answer, together.
 const timeoutMs = 10_000
-// What was answered is only shown: a receiver that drips it has had its time.
+// For what follows the header.
 const answerTimeoutMs = 2_000
 const answerBytesMax = 4 * 1024
 // As many connections as one receiver can have idle.
@@ -30,57 +30,112 @@ interface Post {
 /** One attempt: always comes to an end, within 12 seconds. */
 export async function send(agent: Dispatcher, post: Post): Promise<Outcome> {
   const from = performance.now()
-  const abort = new AbortController()
-  const timer = setTimeout(() => abort.abort(), timeoutMs)
-  try {
-    const { statusCode, body } = await ask(agent, post, abort.signal)
-    const durationMs = Math.round(performance.now() - from)
-    clearTimeout(timer)
-    const answer = await readAnswer(body)
-    return { error: isSuccess(statusCode) ? null : 'http_status', statusCode, answer, durationMs }
-  } catch (error) {
-    const durationMs = Math.round(performance.now() - from)
-    return { error: abort.signal.aborted ? 'timeout' : nameError(error), statusCode: null, answer: null, durationMs }
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** Past connections that the other side has closed meanwhile: it saw nothing of this request on them. */
-async function ask(agent: Dispatcher, { url, headers, body }: Post, signal: AbortSignal) {
   for (let staleLeft = staleMax; ; staleLeft--) {
+    const exchange = new Exchange(from)
+    const ended = await exchange.run(agent, post)
+    // The other side had closed the connection already: it saw nothing of this.
+    if (ended.error === undefined || staleLeft === 0 || !wasStale(ended.error)) return ended.outcome
+  }
+}
+
+interface Ended {
+  readonly outcome: Outcome
+  /** Why there was no answer. */
+  readonly error?: unknown
+}
+
+/**
+ * A request and the beginning of its answer. On undici's own callbacks: streams and abort signals for each request
+ * would cost half as much again.
+ */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #from: number
+  readonly #ended = Promise.withResolvers<Ended>()
+  readonly #chunks: Buffer[] = []
+  #bytes = 0
+  #status: number | undefined
+  #answeredMs = 0
+  #controller: Dispatcher.DispatchController | undefined
+  #timer: NodeJS.Timeout
+
+  constructor(from: number) {
+    this.#from = from
+    this.#timer = setTimeout(() => this.#giveUp(), timeoutMs - (performance.now() - from))
+  }
+
+  run(agent: Dispatcher, { url, headers, body }: Post): Promise<Ended> {
+    const { origin, pathname, search } = new URL(url)
     try {
-      return await request(url, { dispatcher: agent, method: 'POST', headers, body, signal })
+      agent.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, this)
     } catch (error) {
-      if (staleLeft === 0 || !wasStale(error)) throw error
+      this.onResponseError(undefined, error as Error)
     }
+    return this.#ended.promise
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#isOver) controller.abort(new Error('too late'))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return // more is to come
+    this.#status = status
+    this.#answeredMs = performance.now()
+    clearTimeout(this.#timer)
+    // What is answered is only shown: a receiver that drips it has had its time.
+    this.#timer = setTimeout(() => this.#giveUp(), answerTimeoutMs)
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes >= answerBytesMax) this.#giveUp()
+  }
+
+  onResponseEnd(): void {
+    this.#end()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.#end(error)
+  }
+
+  #isOver = false
+
+  /** Ends the connection, wherever it is. */
+  #giveUp(): void {
+    const status = this.#status
+    this.#end(status === undefined ? timedOut : undefined)
+    this.#controller?.abort(new Error('given up'))
+  }
+
+  /** An answer counts by its header: whatever becomes of the rest changes nothing. */
+  #end(error?: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    const statusCode = this.#status
+    if (statusCode === undefined) {
+      const durationMs = Math.round(performance.now() - this.#from)
+      const name = error === timedOut ? 'timeout' : nameError(error)
+      this.#ended.resolve({ outcome: { error: name, statusCode: null, answer: null, durationMs }, error })
+      return
+    }
+    const durationMs = Math.round(this.#answeredMs - this.#from)
+    const isSuccess = statusCode >= 200 && statusCode <= 299
+    const outcome = { error: isSuccess ? null : ('http_status' as const), statusCode, answer: this.#text(), durationMs }
+    this.#ended.resolve({ outcome })
+  }
+
+  #text(): string | null {
+    if (this.#bytes === 0) return null
+    // The database takes every character but this one.
+    return Buffer.concat(this.#chunks).subarray(0, answerBytesMax).toString('utf8').replaceAll('\0', '\ufffd')
   }
 }
 
-function isSuccess(status: number): boolean {
-  return status >= 200 && status <= 299
-}
-
-/** Its first bytes as text. The answer counts by its header: whatever becomes of the rest changes nothing. */
-async function readAnswer(body: Dispatcher.ResponseData['body']): Promise<string | null> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  const timer = setTimeout(() => body.destroy(), answerTimeoutMs)
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes >= answerBytesMax) break // ends the connection
-    }
-  } catch {
-    // Cut off by us or by them: what came is what is shown.
-  } finally {
-    clearTimeout(timer)
-  }
-  if (bytes === 0) return null
-  // The database takes every character but this one.
-  return Buffer.concat(chunks).subarray(0, answerBytesMax).toString('utf8').replaceAll('\0', '\ufffd')
-}
+const timedOut = new Error('no answer in time')
 
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA|CRL_|ERR_OSSL)/

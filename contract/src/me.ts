@@ -91,6 +91,9 @@ export const me = {
             createdAt: Time('When it was made.'),
           }),
         ),
+        webhooks: Type.Array(
+          Type.Object({ id: Type.String(), url: Type.String(), createdAt: Time('When it was made.') }),
+        ),
         audit: Type.Array(AuditEvent),
       }),
     },

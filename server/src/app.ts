@@ -34,8 +34,12 @@ import type { Work } from './work.ts'
 // A bot is gone in milliseconds; a disk that is slow to delete its files is no reason to keep its owner waiting.
 const removalPatienceMs = 5_000
 
-/** The whole HTTP side: what is served where, and who is let in. */
-export async function buildServer(app: App, work: Work): Promise<FastifyInstance> {
+/** The whole HTTP side: what is served where, and who is let in. `isStarted`: what is behind it stands too. */
+export async function buildServer(
+  app: App,
+  work: Work,
+  isStarted: () => boolean = () => true,
+): Promise<FastifyInstance> {
   const times = new RequestTimes()
   const server = makeServer(app, {
     unrouted: (request, reply) => answerUnroutedRequest({ paths, gatekeeper }, request, reply),
@@ -50,7 +54,7 @@ export async function buildServer(app: App, work: Work): Promise<FastifyInstance
   const sandboxClient = { id: '100000000000000001', secret: app.secrets.keyFor('sandbox-client').toString('hex') }
 
   const walls = () => work.runtime.walls
-  probeRoutes(server, app, { times, walls, more: work.metrics })
+  probeRoutes(server, app, { times, walls, isStarted, more: work.metrics })
   const accountPages = authPages(server, { app, credentials, gatekeeper })
   pageRoutes(server, app, accountPages.nameOf)
   infoRoutes(api, app)

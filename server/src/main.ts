@@ -81,7 +81,8 @@ async function start(): Promise<void> {
   }
   const work = new Work(app)
   undo.push(() => work.close())
-  const server = await buildServer(app, work)
+  let isStarted = false
+  const server = await buildServer(app, work, () => isStarted)
   undo.push(() => server.close())
   const listening = await listen(server, config)
   hurry = () => listening.cutConnections()
@@ -93,6 +94,7 @@ async function start(): Promise<void> {
   // Only now: what is printed once has to lead to a server that answers.
   const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
   startHousekeeping(app, stopping.signal)
+  isStarted = true
   console.log(banner(url, { welcome, walls: work.runtime.walls }))
 }
 

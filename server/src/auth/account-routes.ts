@@ -25,6 +25,7 @@ import {
   listBotNames,
   listSessions,
   listUsers,
+  listWebhookUrls,
   readUser,
   type UserRow,
   updateUser,
@@ -54,11 +55,12 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   )
 
   api.handle('exportMe', async ({ caller, db, request }) => {
-    const [user, keys, sessions, bots, audit] = await Promise.all([
+    const [user, keys, sessions, bots, webhooks, audit] = await Promise.all([
       getUser(caller.userId),
       listApiKeys(db, caller.userId),
       listSessions(db, caller.userId, app.clock.now()),
       listBotNames(db, caller.userId),
+      listWebhookUrls(db, caller.userId),
       listAuditEvents(db, caller.userId, { limit: exportedEventsMax, offset: 0 }),
     ])
     return {
@@ -71,6 +73,7 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
         expiresAt: expires_at.toISOString(),
       })),
       bots: bots.map(({ id, name, type, created_at }) => ({ id, name, type, createdAt: created_at.toISOString() })),
+      webhooks: webhooks.map(({ id, url, created_at }) => ({ id, url, createdAt: created_at.toISOString() })),
       audit: audit.rows.map(auditJson),
     }
   })

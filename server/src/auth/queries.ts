@@ -248,6 +248,15 @@ export function listSessions(
 }
 
 /** For the export of somebody's data. */
+export function listWebhookUrls(db: Db, userId: string): Promise<{ id: string; url: string; created_at: Date }[]> {
+  return db
+    .selectFrom('webhook_subscriptions')
+    .select(['id', 'url', 'created_at'])
+    .where('user_id', '=', userId)
+    .orderBy('id')
+    .execute()
+}
+
 export function listBotNames(
   db: Db,
   userId: string,

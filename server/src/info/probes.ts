@@ -7,24 +7,28 @@ import { sameText } from '../lib/secret.ts'
 import type { Wall } from '../runtime/runtime.ts'
 import type { RequestTimes } from './request-times.ts'
 
+interface Parts {
+  readonly times: RequestTimes
+  readonly walls: () => readonly Wall[]
+  readonly isStarted: () => boolean
+  readonly more: Registry
+}
+
 /** For supervisors and load balancers; never limited. Metrics are the operator's alone. */
-export function probeRoutes(
-  server: FastifyInstance,
-  app: App,
-  { times, walls, more }: { times: RequestTimes; walls: () => readonly Wall[]; more: Registry },
-): void {
+export function probeRoutes(server: FastifyInstance, app: App, { times, walls, isStarted, more }: Parts): void {
   const { pool } = app
 
   // Alive: the process answers, whatever the state of what it depends on. A restart would not help.
   server.get('/healthz', () => ({ status: 'ok' }))
 
   server.get('/readyz', (_request, reply) => {
-    if (!pool.isUp) reply.code(503).header('retry-after', '1')
+    const isReady = pool.isUp && isStarted()
+    if (!isReady) reply.code(503).header('retry-after', '1')
     // Without the reasons, which are the operator's to know.
     const states = Object.fromEntries(walls().map(({ name, state }) => [name, state]))
     return {
-      status: pool.isUp ? 'ready' : 'not ready',
-      checks: { database: pool.isUp ? 'ok' : 'away' },
+      status: isReady ? 'ready' : 'not ready',
+      checks: { database: pool.isUp ? 'ok' : 'away', start: isStarted() ? 'ok' : 'under way' },
       walls: states,
     }
   })

@@ -225,17 +225,24 @@ export class Deliverer {
   /** Until all are written down, however long the database is away: nobody else knows of them. */
   async #settleAll(): Promise<void> {
     this.#isSettling = true
-    while (this.#results.length > 0) {
-      const batch = this.#results.slice(0, settledAtOnce)
+    for (let most = settledAtOnce; this.#results.length > 0; ) {
+      const batch = this.#results.slice(0, most)
       try {
         await this.#settle(batch)
-        this.#results.splice(0, batch.length)
-        for (const { subscriptionId, claimId } of batch) this.#end(subscriptionId, claimId)
-        this.#pump()
+        most = settledAtOnce
       } catch (error) {
         this.#report(error, 'results of webhook deliveries could not be written down')
-        await sleep(retryMs)
+        const isTheirFault = !(error instanceof DatabaseAway)
+        if (!isTheirFault || batch.length > 1) {
+          // One by one, so that a single one that cannot be written down holds up no others.
+          if (isTheirFault) most = 1
+          else await sleep(retryMs)
+          continue
+        }
       }
+      this.#results.splice(0, batch.length)
+      for (const { subscriptionId, claimId } of batch) this.#end(subscriptionId, claimId)
+      this.#pump()
     }
     this.#isSettling = false
   }

@@ -41,6 +41,7 @@ import { findToolchain, linkTools, type Toolchain } from './toolchain.ts'
 import { describeWalls, type FoundWalls } from './walls.ts'
 import {
   botEnvironment,
+  copyTree,
   isFolderBelow,
   ownedFolders,
   ProcessWorkspace,
@@ -288,14 +289,18 @@ export class ProcessRuntime implements Runtime {
     )
   }
 
-  /** The release's files over whatever the bot keeps there. Done again from the start if we were killed in it. */
+  /**
+   * The release's files over whatever the bot keeps there. Done again from the start if we were killed in it. Into a new
+   * folder, in which nothing of the bot's can be in the way, without the walls, which take longer than the copy.
+   */
   async #place(bot: Bot, releaseId: string, release: Release): Promise<void> {
     const { id: botId } = bot
     const home = this.#folders.home(botId)
     const marker = `${home}.json`
     const placed = await readJson<Placed>(marker)
     const mounted = release.mounts.map(({ folder }) => folder)
-    const isPlaced = placed?.releaseId === releaseId && existsSync(home)
+    const isNew = !existsSync(home)
+    const isPlaced = placed?.releaseId === releaseId && !isNew
     await this.#confinement?.own(botId, home)
     if (isPlaced && (await this.#hasParents(home, mounted))) return
     await mkdir(home, { recursive: true })
@@ -306,13 +311,22 @@ export class ProcessRuntime implements Runtime {
     const wanted = new Set(release.files)
     const stale = (placed?.files ?? []).filter((file) => !wanted.has(file) && !isBelowAny(file, owned))
     await this.#removeFiles(bot, releaseId, stale)
-    const from = !this.#sandbox.isWalled ? this.#folders.release(botId, releaseId) : '/release'
+    if (isNew) await copyTree(this.#folders.release(botId, releaseId), home)
+    else await this.#putFiles(bot, releaseId, { owned: [...owned], files: release.files })
+    await writeJson(marker, { releaseId, files: release.files, mounted })
+  }
+
+  async #putFiles(
+    bot: Bot,
+    releaseId: string,
+    { owned, files }: { owned: readonly string[]; files: readonly string[] },
+  ): Promise<void> {
+    const from = !this.#sandbox.isWalled ? this.#folders.release(bot.id, releaseId) : '/release'
     const copy = ['/bin/sh', '-c', putFiles, from, ...owned]
     await this.#inHome(bot, releaseId, copy).catch(async () => {
-      await this.#clearWay(bot, releaseId, release.files)
+      await this.#clearWay(bot, releaseId, files)
       await this.#inHome(bot, releaseId, copy)
     })
-    await writeJson(marker, { releaseId, files: release.files, mounted })
   }
 
   /** What mounts follows links, so the bot must not have put one in the way. */

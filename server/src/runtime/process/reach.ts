@@ -37,8 +37,8 @@ export class Reach {
   constructor({ bots, others = [] }: { bots?: string; others?: readonly string[] } = {}) {
     const own = bots === undefined ? [] : [realpathSync(bots)]
     const hidden = others.map((folder) => realpathSync(folder)).filter((folder) => !isOpenToAll(folder))
-    const isNeeded = [...own, ...hidden].some((folder) => !isOpenToAll(folder))
-    const all = isNeeded ? [...own, ...hidden] : []
+    // The bots' own always: bubblewrap looks through all mounts for each that it makes, and there is one for each bot.
+    const all = [...own, ...hidden]
     const free = places.filter((place) => isFolder(place) && !all.some((folder) => isBelow(folder, place)))
     const shown = all.map((folder, index) => ({ folder, at: free[index] ?? folder }))
     this.#bots = shown.find(({ folder }) => own.includes(folder))

@@ -229,7 +229,8 @@ export function botEnvironment(release: Readonly<Record<string, string>>, projec
 
 const systemEnv = { PATH: '/usr/bin:/bin' }
 
-async function copyTree(from: string, to: string, options: readonly string[] = []): Promise<void> {
+/** With its owners, and links as links. */
+export async function copyTree(from: string, to: string, options: readonly string[] = []): Promise<void> {
   await run(['cp', '-a', ...options, '-T', '--reflink=auto', '--', from, to], { env: systemEnv, timeoutMs: 300_000 })
 }
 

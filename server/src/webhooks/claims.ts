@@ -1,8 +1,9 @@
 import type { Pool } from '../db/pool.ts'
 
 const interruptionsMax = 5
-// A clock that was set back would leave them waiting: nothing waits longer than the last retry.
-const waitMaxMs = 26_000
+// A clock that was set back would leave them waiting: nothing waits longer than the last retry, 25 s, and clocks of servers
+// differ by less than the rest.
+const waitMaxMs = 90_000
 
 /** A delivery that is ours to try now. */
 export interface Claimed {
@@ -32,32 +33,42 @@ export async function claimDeliveries(
   pool: Pool,
   { subscriptionIds, most, claimId, nodeId, now, leaseUntil }: Claim,
 ): Promise<{ claimed: Claimed[]; busy: string[] }> {
-  const rows = await pool.query<Claimed & { delivery_id: string | null }>(
+  const rows = await pool.query<{ subscription_id: string; delivery_id: string | null }>(
     'select * from claim_deliveries($1, $2, $3, $4, $5, $6)',
     [subscriptionIds, most, claimId, nodeId, now, leaseUntil],
   )
-  return {
-    claimed: rows.filter(({ delivery_id: id }) => id !== null),
-    busy: rows.filter(({ delivery_id: id }) => id === null).map(({ subscription_id: id }) => id),
-  }
+  const ids = rows.flatMap(({ delivery_id: id }) => (id === null ? [] : [id]))
+  const busy = rows.flatMap(({ subscription_id, delivery_id }) => (delivery_id === null ? [subscription_id] : []))
+  return { claimed: ids.length === 0 ? [] : await readClaimed(pool, ids), busy }
+}
+
+function readClaimed(pool: Pool, ids: readonly string[]): Promise<Claimed[]> {
+  return pool.query<Claimed>(
+    `select d.subscription_id, d.id as delivery_id, case when d.is_manual then 1 else d.tries + 1 end as number,
+       d.is_manual, s.url, s.secret, e.id as event_id, e.event, e.body, d.created_at
+     from webhook_deliveries d join webhook_subscriptions s on s.id = d.subscription_id join events e on e.id = d.event_id
+     where d.id = any($1)`,
+    [ids],
+  )
 }
 
 /**
  * Gives back what nobody works on any more: what this node had in hand before it was killed, and what others have kept
- * past their lease. Whether the attempt got through is not known, so it is made again under the same number; what is
+ * past their lease. `before`: a claim id made with the list of those that live: what is claimed later is not in it. Whether the attempt got through is not known, so it is made again under the same number; what is
  * interrupted time and again may be the reason for it.
  */
 export async function releaseAbandoned(
   pool: Pool,
-  { nodeId, live, now }: { nodeId: string; live: readonly string[]; now: Date },
+  { nodeId, live, now, before }: { nodeId: string; live: readonly string[]; now: Date; before: string },
 ): Promise<number> {
   const rows = await pool.query(
     `with lost as (
        select d.id, d.interruptions + 1 >= ${interruptionsMax} as is_poison,
          not d.is_manual and (s.status <> 'active' or s.epoch <> d.epoch) as is_moot
        from webhook_deliveries d join webhook_subscriptions s on s.id = d.subscription_id
-       where d.claim_id is not null and (d.node_id = $1 or d.lease_until < $3) and d.claim_id <> all($2)
+       where d.claim_id is not null and (d.node_id = $1 and d.claim_id < $5 collate "C" or d.lease_until < $3) and d.claim_id <> all($2)
        for update of d skip locked
+       for share of s skip locked -- nobody disables it before this is written
      )
      update webhook_deliveries d set
        claim_id = null, node_id = null, lease_until = null,
@@ -76,7 +87,7 @@ export async function releaseAbandoned(
      from lost, events e
      where d.id = lost.id and e.id = d.event_id
      returning d.id`,
-    [nodeId, live, now, now.toISOString()],
+    [nodeId, live, now, now.toISOString(), before],
   )
   return rows.length
 }

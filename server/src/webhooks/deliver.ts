@@ -23,6 +23,7 @@ const retryMs = 500
 const busyMs = 20
 const settledAtOnce = 500
 const secretsMax = 10_000
+const closeMs = 15_000
 
 interface Options {
   readonly app: App
@@ -75,14 +76,18 @@ export class Deliverer {
     return this.#schedule.underWay
   }
 
-  /** Begins nothing more and waits for what is under way, which takes 12 seconds at most. */
+  /**
+   * Begins nothing more and waits for what is under way, which takes 12 seconds at most. What cannot be written down in a
+   * while, because the database is away, is made again by whoever sweeps next.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
     clearInterval(this.#sweeps)
     await this.#sweeping
     await this.#pumping
-    if (this.#schedule.underWay > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
+    const idle = new Promise<void>((resolve) => (this.#idle = resolve))
+    if (this.#schedule.underWay > 0) await Promise.race([idle, sleep(closeMs, undefined, { ref: false })])
     await this.#agent.destroy()
   }
 
@@ -100,9 +105,11 @@ export class Deliverer {
     try {
       if (this.#isClosed) return
       const now = clock.now()
-      const lost = await releaseAbandoned(pool, { nodeId: this.#nodeId, live: [...this.#live.keys()], now })
+      const before = newId('clm', now)
+      const live = [...this.#live.keys()]
+      const lost = await releaseAbandoned(pool, { nodeId: this.#nodeId, live, now, before })
       if (lost > 0) log.warn({ deliveries: lost }, 'webhook deliveries were interrupted and are made again')
-      for (const { subscription_id, next_at } of await listWaiting(pool, now))
+      for (const { subscription_id, next_at } of await listWaiting(pool, clock.now()))
         this.#schedule.lookAt(subscription_id, next_at)
       this.#pump()
     } catch (error) {
@@ -115,7 +122,9 @@ export class Deliverer {
     if (this.#isClosed) return
     this.#pumping ??= this.#run().finally(() => {
       this.#pumping = undefined
-      this.#arm()
+      // Somebody may have called after the last look, and before this.
+      if (this.#isDirty) this.#pump()
+      else this.#arm()
     })
   }
 
@@ -236,7 +245,7 @@ export class Deliverer {
         if (!isTheirFault || batch.length > 1) {
           // One by one, so that a single one that cannot be written down holds up no others.
           if (isTheirFault) most = 1
-          else await sleep(retryMs)
+          else await sleep(retryMs, undefined, { ref: false })
           continue
         }
       }

@@ -191,16 +191,15 @@ export async function requestAgain(
   return row !== undefined
 }
 
-/** How many tests or repeats wait for their one attempt, or are in it. */
+/** How many tests or repeats wait for their one attempt, or are in it. By both indexes on what has not ended. */
 export async function countManual(db: Db, subscriptionId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('webhook_deliveries')
-    .select((eb) => eb.fn.countAll<string>().as('count'))
-    .where('subscription_id', '=', subscriptionId)
-    .where('status', '=', 'pending')
-    .where('is_manual', '=', true)
-    .executeTakeFirstOrThrow()
-  return Number(count)
+  const { rows } = await sql<{ count: number }>`select count(*)::integer as count from (
+    select from webhook_deliveries
+    where subscription_id = ${subscriptionId} and status = 'pending' and claim_id is null and is_manual
+    union all
+    select from webhook_deliveries where subscription_id = ${subscriptionId} and claim_id is not null and is_manual
+  ) as open`.execute(db)
+  return rows[0]?.count ?? 0
 }
 
 /** Some at a time, the oldest first. Returns how many. */

@@ -53,8 +53,8 @@ export class Schedule {
     for (const id of this.#ready) {
       const isSlow = this.#slow.has(id)
       // Those that are full are looked at again when one of theirs ends.
-      if ((this.#underWay.get(id) ?? 0) < (isSlow ? 1 : eachMax)) {
-        if (isSlow && slowRoom-- <= 0) continue
+      if ((this.#underWay.get(id) ?? 0) < eachMax) {
+        if (isSlow && (slowRoom -= eachMax) < 0) continue
         taken.push(id)
       } else this.#full.add(id)
       this.#ready.delete(id)

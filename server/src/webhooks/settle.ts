@@ -31,6 +31,7 @@ export interface Settled {
 
 interface Locked {
   readonly id: string
+  readonly claim_id: string
   readonly subscription_id: string
   readonly epoch: number
   readonly tries: number
@@ -59,7 +60,10 @@ const lastDeliveryMs = 1_000
  * nobody who claims meanwhile. Returns the deliveries that it was true for.
  */
 export async function settleSuccesses(pool: Pool, results: readonly Result[]): Promise<Set<string>> {
-  const successes = results.filter(({ attempt, isManual }) => attempt.outcome === 'succeeded' && !isManual)
+  const isPlain = ({ attempt, isManual }: Result) => attempt.outcome === 'succeeded' && !isManual
+  // One after a failure ends a row of them, so both are written down in their order.
+  const others = new Set(results.filter((result) => !isPlain(result)).map(({ subscriptionId }) => subscriptionId))
+  const successes = results.filter((result) => isPlain(result) && !others.has(result.subscriptionId))
   if (successes.length === 0) return new Set()
   const rows = successes.map(({ id, claimId, attempt, endedAt }) => ({
     id,
@@ -91,12 +95,12 @@ export async function settleSuccesses(pool: Pool, results: readonly Result[]): P
 export async function settle(db: Db, results: readonly Result[]): Promise<Map<string, Settled>> {
   if (results.length === 0) return new Map()
   return tx(db, async (db) => {
-    const locked = new Map((await lock(db, results)).map((row) => [row.id, row]))
+    const locked = new Map((await lock(db, results)).map((row) => [row.id + row.claim_id, row]))
     const tallies = new Map<string, Tally>()
     const settled = new Map<string, Settled>()
     const rows: object[] = []
     for (const result of results) {
-      const row = locked.get(result.id)
+      const row = locked.get(result.id + result.claimId)
       if (!row) continue
       const tally = tallies.get(row.subscription_id) ?? beginTally(row, result.endedAt)
       tallies.set(row.subscription_id, tally)
@@ -119,19 +123,23 @@ export async function settle(db: Db, results: readonly Result[]): Promise<Map<st
   })
 }
 
-/** Subscriptions in the order of their ids: two transactions that lock several cannot wait for each other. */
+/**
+ * Subscriptions before deliveries, as their removal locks them, and in the order of their ids: two transactions that lock
+ * several cannot wait for each other.
+ */
 async function lock(db: Db, results: readonly Result[]): Promise<Locked[]> {
+  const subscriptionIds = [...new Set(results.map(({ subscriptionId }) => subscriptionId))]
+  await sql`select from webhook_subscriptions where id = any(${subscriptionIds}::text[])
+    order by id for no key update`.execute(db)
   const { rows } = await sql<Locked>`
     with mine as materialized (
-      select d.id, d.subscription_id, d.epoch, d.tries, d.delivered_at is not null as is_delivered
+      select d.id, d.claim_id, d.subscription_id, d.epoch, d.tries, d.delivered_at is not null as is_delivered
       from unnest(${results.map(({ id }) => id)}::text[], ${results.map(({ claimId }) => claimId)}::text[]) as r (id, claim_id)
       join webhook_deliveries d on d.id = r.id and d.claim_id = r.claim_id
       for no key update of d
     )
     select mine.*, s.status, s.epoch as subscription_epoch, s.consecutive_failures, s.is_slow
-    from mine join webhook_subscriptions s on s.id = mine.subscription_id
-    order by s.id
-    for no key update of s`.execute(db)
+    from mine join webhook_subscriptions s on s.id = mine.subscription_id`.execute(db)
   return rows
 }
 

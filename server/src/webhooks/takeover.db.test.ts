@@ -33,7 +33,7 @@ async function abandon(
   await one.pool.query(
     `insert into webhook_deliveries (id, subscription_id, event_id, epoch, status, next_at, created_at, tries,
        interruptions, claim_id, node_id, lease_until)
-     values ('dlv_' || $1::text, $1, 'evt_' || $1::text, 0, 'pending', $2, $2, 1, $5, 'clm_x', $3, $4)`,
+     values ('dlv_' || $1::text, $1, 'evt_' || $1::text, 0, 'pending', $2, $2, 1, $5, 'clm_0', $3, $4)`,
     [id, one.clock.now(), nodeId, new Date(one.clock.now().getTime() + leaseMs), interruptions],
   )
 }

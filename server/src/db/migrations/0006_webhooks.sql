@@ -59,15 +59,12 @@ create index webhook_deliveries_to_do on webhook_deliveries (subscription_id, ne
   where status = 'pending' and claim_id is null;
 create index webhook_deliveries_under_way on webhook_deliveries (subscription_id) where claim_id is not null;
 
--- Takes deliveries that are due, of these subscriptions and at most so many. One call, so that no server that stops in
--- the middle holds anybody up. Subscriptions that are being changed at this moment come back without a delivery: look
--- again.
+-- Takes deliveries that are due, of these subscriptions and at most so many. One call that answers with little, so that no
+-- server that stops in the middle holds anybody up: until all of the answer is sent, the lock below is held.
+-- Subscriptions that are being changed at this moment come back without a delivery: look again.
 create function claim_deliveries(
   wanted text[], most integer, claim text, node text, at timestamptz, lease timestamptz
-) returns table (
-  subscription_id text, delivery_id text, number integer, is_manual boolean, url text, secret bytea,
-  event_id text, event text, body text, created_at timestamptz
-) language plpgsql
+) returns table (subscription_id text, delivery_id text) language plpgsql
 -- By the indexes in their order, whatever the planner thinks of the sizes: four of ten thousand, not all of them sorted.
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -80,16 +77,14 @@ begin
   perform pg_advisory_xact_lock(7236012985);
   return query
   with receivers as materialized (
-    select s.id, s.url, s.secret, s.status,
-      -- One while it answers too late, otherwise four.
-      case when s.is_slow then 1 else 4 end -
-        (select count(*) from webhook_deliveries u where u.subscription_id = s.id and u.claim_id is not null) as room
+    select s.id, s.status,
+      4 - (select count(*) from webhook_deliveries u where u.subscription_id = s.id and u.claim_id is not null) as room
     from webhook_subscriptions s
     where s.id = any(wanted)
     -- Nobody disables it until these are claimed.
     for share of s skip locked
   ), due as (
-    select d.id, r.url, r.secret
+    select d.id
     from receivers r cross join lateral (
       select w.id, w.next_at from webhook_deliveries w
       where w.subscription_id = r.id and w.status = 'pending' and w.claim_id is null and w.next_at <= at
@@ -102,14 +97,13 @@ begin
   ), claimed as (
     update webhook_deliveries d
     set claim_id = claim, node_id = node, lease_until = lease
-    from due, events e
-    where d.id = due.id and e.id = d.event_id
-    returning d.subscription_id, d.id, case when d.is_manual then 1 else d.tries + 1 end, d.is_manual,
-      due.url, due.secret, e.id, e.event, e.body, d.created_at
+    from due
+    where d.id = due.id
+    returning d.subscription_id, d.id
   )
   select * from claimed
   union all
-  select s.id, null, null, null, null, null, null, null, null, null
+  select s.id, null
   from webhook_subscriptions s
   where s.id = any(wanted) and not exists (select from receivers r where r.id = s.id);
 end

@@ -132,7 +132,7 @@ test('a bot and a hostile postinstall script see and touch nothing of others', {
   const look = `${connectAll}
     const fs = require('fs')
     const can = (work) => { try { work(); return true } catch { return false } }
-    const paths = [${JSON.stringify(host.dataDir)}, ${JSON.stringify(join(host.dataDir, 'bots', victim))}, ${JSON.stringify(join(host.dataDir, 'secret-key'))},
+    const paths = [${JSON.stringify(host.dataDir)}, ${JSON.stringify(join(host.dataDir, 'bots', victim))}, ${JSON.stringify(join(host.dataDir, 'secret.key'))},
       '/etc/shadow', '/etc/passwd', '/root', '/home', '/var', '/run', '/sys', '/proc/1/root/etc/shadow', '/proc/1/cwd/etc/shadow', '/bot/../../etc/shadow',
       ...${JSON.stringify(pids)}.flatMap((pid) => ['/proc/' + pid + '/environ', '/proc/' + pid + '/root'])]
     const seen = paths.filter((path) => can(() => fs.accessSync(path, fs.constants.R_OK)))

@@ -96,8 +96,9 @@ async function build(deployer: Deployer, { id }: Work, signal: AbortSignal): Pro
     const run = (argv: readonly string[], { say, phase, isShared = false }: Context & { isShared?: boolean }) =>
       workspace.exec({
         argv,
-        releaseEnv: plan.env,
-        // What others get too must not depend on what this bot's owner set: NODE_OPTIONS could spoil it.
+        // What others get too must not depend on what this bot's owner set or put there: NODE_OPTIONS could spoil it, and
+        // so could a program of the project's that is found before ours.
+        releaseEnv: isShared ? {} : plan.env,
         env: isShared ? {} : env,
         timeoutMs: limitsMs[phase],
         signal,

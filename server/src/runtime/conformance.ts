@@ -408,6 +408,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
           put(workspace.folder, files)
           const isFound = await workspace.useCache(cache, { isWritable: false })
           if (!isFound) {
+            assert.equal(existsSync(join(workspace.folder, 'node_modules')), false)
             put(workspace.folder, { 'node_modules/m/index.js': 'module.exports = 42' })
             await workspace.fillCache(cache, { isWritable: false })
           }
@@ -418,7 +419,9 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
           return { releaseId, isFound }
         }
         const script = 'cat node_modules/m/index.js; echo; echo x >node_modules/m/index.js || echo kept'
-        assert.equal((await build({ 'bot.sh': 'exit 0' })).isFound, false)
+        // What comes with the project is not what is installed: others would get it.
+        const planted = { 'bot.sh': 'exit 0', 'node_modules/m/index.js': 'planted', 'node_modules/planted': 'x' }
+        assert.equal((await build(planted)).isFound, false)
         const { releaseId, isFound } = await build({
           'bot.sh': isWalled(runtime) ? script : 'cat node_modules/m/index.js',
         })

@@ -1,7 +1,7 @@
 import { cacheKey } from './cache-key.ts'
 import { isGit, isLocal, type NpmLock, readNpmLock } from './npm-lock.ts'
 import { dependencyFields, type PackageJson } from './package-json.ts'
-import { findFile, show } from './project.ts'
+import { findFile, type Project, show } from './project.ts'
 import type { Facts, Install } from './recipe.ts'
 
 /** A package manager that is to install this project. */
@@ -149,7 +149,7 @@ function installByNpm(lock: Lock, wish: InstallWish): Install & { tools: string[
     if (lock.file) facts.notices.push(`${lock.file} does not match package.json: npm installs without keeping to it.`)
     return installWith({ argv: ['npm', 'install', ...always], lock, wish, isCacheable: false })
   }
-  const isShared = canShare(known) && !packageJson.hasWorkspaces
+  const isShared = canShare(known) && !packageJson.hasWorkspaces && isAsRead(facts.project)
   const argv = ['npm', 'ci', ...always, ...(isShared ? ['--ignore-scripts'] : [])]
   const isCacheable = !known.hasLocal
   const tools = known.hasGit ? ['git'] : []
@@ -162,6 +162,16 @@ function installByNpm(lock: Lock, wish: InstallWish): Install & { tools: string[
  */
 function canShare(lock: NpmLock): boolean {
   return lock.isPinned && !lock.hasInstallScripts && !lock.hasGit && !lock.hasLocal
+}
+
+/**
+ * Whether npm sees what we have read. It follows links, which we do not, and has settings that change what it installs or
+ * whether it does at all: then the installation is the bot's own.
+ */
+function isAsRead(project: Project): boolean {
+  const names = new Set(project.list('').map((name) => name.replace(/\/$/, '')))
+  const files = [...lockfiles.npm, 'package.json']
+  return !names.has('.npmrc') && files.every((file) => !names.has(file) || project.read(file) !== undefined)
 }
 
 interface InstallParts {
@@ -186,7 +196,7 @@ function installWith({ argv, lock, wish, isCacheable, isShared = false, tools = 
   if (!isCacheable || !isDecided || packageJson.hasWorkspaces || sources.some(isLocal)) return { argv, tools: allTools }
   const { nodeVersion, platform, project } = facts
   const key = cacheKey([
-    'javascript 1',
+    'javascript 2',
     ...argv,
     lock.file,
     lock.text,

@@ -19,6 +19,21 @@ function lock(root: object, more: object = {}) {
   return { 'package-lock.json': JSON.stringify({ lockfileVersion: 3, packages }) }
 }
 
+test('what npm may see otherwise than we do is not shared', () => {
+  const files = lock({ dependencies })
+  assert.equal(plan({ dependencies }, { ...files, '.npmrc': 'dry-run=true' }).install?.cache?.isShared, false)
+  // A link, which npm follows and we do not: it is there, and cannot be read.
+  for (const link of ['.npmrc', 'npm-shrinkwrap.json']) {
+    const project = memoryProject({ 'index.js': '', 'package.json': JSON.stringify({ dependencies }), ...files })
+    const withLink = {
+      ...project,
+      list: (folder: string) => [...project.list(folder), ...(folder === '' ? [link] : [])],
+    }
+    const made = makePlan(withLink, { platform: 'linux-x64', nodeVersion: '24.21.0', language: 'javascript' })
+    assert.equal(made.install?.cache?.isShared ?? false, false, link)
+  }
+})
+
 test('without dependencies nothing is installed', () => {
   for (const packageJson of [{}, { dependencies: {} }, { devDependencies: { eslint: '9' } }]) {
     const made = plan(packageJson)

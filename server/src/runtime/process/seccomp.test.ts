@@ -10,7 +10,7 @@ import { findToolchain } from './toolchain.ts'
 
 type Architecture = 'x64' | 'arm64'
 
-const [eperm, enosys, eafnosupport] = [1, 38, 97]
+const [eperm, enosys, eopnotsupp, eafnosupport] = [1, 38, 95, 97]
 
 // As libseccomp 2.5.4 resolves the names (467 from the kernel's own table): another source than the filter's.
 const denied = {
@@ -26,8 +26,26 @@ const denied = {
   ],
 }
 const calls = {
-  x64: { clone: 56, clone3: 435, ioctl: 16, personality: 135, socket: 41, socketpair: 53, unshare: 272 },
-  arm64: { clone: 220, clone3: 435, ioctl: 29, personality: 92, socket: 198, socketpair: 199, unshare: 97 },
+  x64: {
+    clone: 56,
+    clone3: 435,
+    fallocate: 285,
+    ioctl: 16,
+    personality: 135,
+    socket: 41,
+    socketpair: 53,
+    unshare: 272,
+  },
+  arm64: {
+    clone: 220,
+    clone3: 435,
+    fallocate: 47,
+    ioctl: 29,
+    personality: 92,
+    socket: 198,
+    socketpair: 199,
+    unshare: 97,
+  },
 }
 /** Without a filter these end otherwise than with EPERM, so that we see whose answer it is. */
 const toldApart = {
@@ -55,6 +73,7 @@ const refused: readonly Case[] = [
   ...Object.values(cloneNew).map((flag): Case => ['clone', [flag | sigchld], eperm]),
   ['clone', [threadFlags | cloneNew.net], eperm],
   ['clone3', [0, 0], enosys],
+  ['fallocate', [1, 1], eopnotsupp],
   ['ioctl', [0, 0x5412], eperm], // TIOCSTI
   ['ioctl', [0, 0x541c], eperm], // TIOCLINUX
   ['personality', [0x0004_0000], eperm], // ADDR_NO_RANDOMIZE
@@ -86,10 +105,11 @@ for (const architecture of ['x64', 'arm64'] as const) {
   const filter = program(architecture)
 
   test(`${architecture}: each call by its number gets the answer that the lists say`, () => {
-    const { clone3, socket, socketpair } = calls[architecture]
+    const { clone3, fallocate, socket, socketpair } = calls[architecture]
     const byNumber = new Map<number, Verdict>([
       ...denied[architecture].map((number) => [number, eperm] as const),
       [clone3, enosys],
+      [fallocate, eopnotsupp],
       [socket, eafnosupport], // their first argument is 0 here
       [socketpair, eafnosupport],
     ])

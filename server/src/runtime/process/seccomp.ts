@@ -109,6 +109,7 @@ const argumentAt = (index: number) => 16 + 8 * index
 
 const eperm = 1
 const enosys = 38
+const eopnotsupp = 95
 const eafnosupport = 97
 const allow = instruction(giveBack, 0x7fff0000)
 const kill = instruction(giveBack, 0x80000000)
@@ -137,6 +138,9 @@ const conditional: Record<string, { readonly numbers: Numbers; readonly body: re
   clone: { numbers: [56, 220], body: [load(argumentAt(0)), ifAnyBit(cloneNewAny, refuse(eperm)), allow] },
   // Its flags are in memory, where no filter can look. The libc falls back to clone() on this very answer.
   clone3: { numbers: [435, 435], body: [refuse(enosys)] },
+  // What a bot prints is a file outside of its disk, in which it could reserve all of the machine's. Libraries that are told
+  // that the file system has no such thing do without.
+  fallocate: { numbers: [285, 47], body: [refuse(eopnotsupp)] },
   // Both can put words into the terminal of who started us.
   ioctl: {
     numbers: [16, 29],

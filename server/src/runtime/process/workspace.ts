@@ -1,5 +1,6 @@
+import type { Dir } from 'node:fs'
 import { statSync } from 'node:fs'
-import { lstat, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, opendir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findByArgument, findByEnvironment, signalProcess } from '../../lib/proc.ts'
@@ -10,6 +11,9 @@ import type { Confinement } from './confinement.ts'
 import { type Folders, removeTree } from './folders.ts'
 import { type Sandbox, systemPath, type View } from './sandbox.ts'
 
+// Of one release: its list of files is held in memory, and read whenever it is started.
+const entriesMax = 200_000
+const pathCharactersMax = 32 * 1024 * 1024
 // A build that floods its log must not keep the server from everything else.
 const outputMax = 64 * 1024
 
@@ -127,7 +131,11 @@ export class ProcessWorkspace implements Workspace {
   async useCache(cache: DependencyCache, { isWritable }: { isWritable: boolean }): Promise<boolean> {
     const from = this.#folders.dependencies(this.#botId, cache)
     this.caches.add(from) // before anybody can find that nothing uses it
-    if (!(await isThere(from))) return false
+    if (!(await isThere(from))) {
+      // What came with the project must not be handed to others.
+      if (cache.isShared) await removeTree(join(this.folder, cache.folder))
+      return false
+    }
     await utimes(from, new Date(), new Date()) // used just now: the last to be pruned
     await this.#place(from, cache.folder, isWritable)
     return true
@@ -272,17 +280,26 @@ async function isThere(path: string): Promise<boolean> {
 async function listFiles(root: string, without: readonly string[]): Promise<string[]> {
   const found: string[] = []
   const folders = ['']
-  for (const folder of folders) {
-    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENAMETOOLONG') throw error
-      throw new StepError('project_too_deep', 'The project has folders within folders that are nested too deep.')
-    })
-    for (const entry of entries) {
+  let [entries, characters] = [0, 0]
+  for (const folder of folders)
+    for await (const entry of await openFolder(join(root, folder))) {
       const path = join(folder, entry.name)
       if (without.includes(path)) continue
+      if (++entries > entriesMax || (characters += path.length) > pathCharactersMax) throw tooManyFiles()
       if (entry.isDirectory()) folders.push(path)
       else found.push(path)
     }
-  }
   return found
+}
+
+function openFolder(path: string): Promise<Dir> {
+  return opendir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENAMETOOLONG') throw error
+    throw new StepError('project_too_deep', 'The project has folders within folders that are nested too deep.')
+  })
+}
+
+function tooManyFiles(): StepError {
+  const detail = `The project has more than ${entriesMax.toLocaleString('en')} files after its build, or names too long for so many.`
+  return new StepError('project_too_large', detail)
 }

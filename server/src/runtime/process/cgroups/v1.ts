@@ -107,7 +107,11 @@ function foldersOf({ memory, cpu, cpuacct, pids }: V1Folders): string[] {
   return [...new Set([memory, cpu, cpuacct, pids].filter((folder) => folder !== undefined))]
 }
 
+const tcpBytesMax = 64 * 1024 * 1024
+
 function limitMemory(folder: string, bytes: number): void {
+  // What waits in sockets is counted apart here.
+  writeIfThere(join(folder, 'memory.kmem.tcp.limit_in_bytes'), String(Math.min(bytes, tcpBytesMax)))
   const [memory, both] = [join(folder, 'memory.limit_in_bytes'), join(folder, 'memory.memsw.limit_in_bytes')]
   const present = readNumber(both)
   if (present === undefined) {

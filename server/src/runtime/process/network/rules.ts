@@ -95,6 +95,8 @@ table inet ${table} {
   chain input {
     type filter hook input priority filter - 5; policy accept;
     iifname ${quote(bridge)} goto to_host
+    # The door is for bots: whoever else sends to its address has come by a way through this machine.
+    iifname != "lo" ip daddr ${gateway} drop
   }
   chain postrouting {
     type nat hook postrouting priority srcnat; policy accept;

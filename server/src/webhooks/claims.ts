@@ -54,8 +54,9 @@ function readClaimed(pool: Pool, ids: readonly string[]): Promise<Claimed[]> {
 
 /**
  * Gives back what nobody works on any more: what this node had in hand before it was killed, and what others have kept
- * past their lease. `before`: a claim id made with the list of those that live: what is claimed later is not in it. Whether the attempt got through is not known, so it is made again under the same number; what is
- * interrupted time and again may be the reason for it.
+ * past their lease. Whether the attempt got through is not known, so it is made again under the same number; what is
+ * interrupted time and again may be the reason for it. `before`: a claim id made with the list of those that live, in
+ * which what was claimed later is not.
  */
 export async function releaseAbandoned(
   pool: Pool,
@@ -66,7 +67,8 @@ export async function releaseAbandoned(
        select d.id, d.interruptions + 1 >= ${interruptionsMax} as is_poison,
          not d.is_manual and (s.status <> 'active' or s.epoch <> d.epoch) as is_moot
        from webhook_deliveries d join webhook_subscriptions s on s.id = d.subscription_id
-       where d.claim_id is not null and (d.node_id = $1 and d.claim_id < $5 collate "C" or d.lease_until < $3) and d.claim_id <> all($2)
+       where d.claim_id is not null and d.claim_id <> all($2)
+         and (d.node_id = $1 and d.claim_id < $5 collate "C" or d.lease_until < $3)
        for update of d skip locked
        for share of s skip locked -- nobody disables it before this is written
      )

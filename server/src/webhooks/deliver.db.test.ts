@@ -33,6 +33,17 @@ async function setUp(answers: readonly number[] = [200], fields: { events?: stri
 const scripts = new Map<string, () => number>()
 receiver.answer = ({ path }) => scripts.get(path)?.() ?? 200
 
+/** Makes an attempt and keeps its receiver from answering, until what is returned says with what. */
+async function holdAttempt(person: { id: string }, path: string): Promise<(status: number) => void> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const { answer: usual } = receiver
+  receiver.answer = (hit, response) => (hit.path === path ? promise : usual(hit, response))
+  await crash(server, person)
+  await until('the attempt', async () => receiver.at(path).length === 1)
+  receiver.answer = usual
+  return resolve
+}
+
 const attemptsOf = (delivery: Record<string, unknown> | undefined) => (delivery?.['attempts'] ?? []) as Attempt[]
 
 const statuses = async (subscription: { deliveries(): Promise<Record<string, unknown>[]> }) =>
@@ -219,16 +230,10 @@ describe('ten failures', () => {
 
   test('a late success after the end is a delivery, and enables nothing', async () => {
     const { person, subscription, path } = await setUp()
-    let answer = (_status: number): void => {}
-    const answered = new Promise<number>((resolve) => (answer = resolve))
-    const { answer: usual } = receiver
-    receiver.answer = (hit, response) => (hit.path === path ? answered : usual(hit, response))
-    await crash(server, person)
-    await until('the attempt', async () => receiver.at(path).length === 1)
+    const answer = await holdAttempt(person, path)
     await subscription.patch({ status: 'disabled' })
     answer(200)
     await untilAllEnded(server)
-    receiver.answer = usual
     assert.deepEqual(await statuses(subscription), ['delivered'])
     const { status, disabledReason } = await subscription.get()
     assert.deepEqual([status, disabledReason], ['disabled', 'owner'])
@@ -236,17 +241,11 @@ describe('ten failures', () => {
 
   test('an attempt on its way when it is disabled is not tried again', async () => {
     const { person, subscription, path } = await setUp()
-    let answer = (_status: number): void => {}
-    const answered = new Promise<number>((resolve) => (answer = resolve))
-    const { answer: usual } = receiver
-    receiver.answer = (hit, response) => (hit.path === path ? answered : usual(hit, response))
-    await crash(server, person)
-    await until('the attempt', async () => receiver.at(path).length === 1)
+    const answer = await holdAttempt(person, path)
     await subscription.patch({ status: 'disabled' })
     await subscription.patch({ status: 'active' })
     answer(500)
     await untilAllEnded(server)
-    receiver.answer = usual
     const [delivery] = await subscription.deliveries()
     assert.deepEqual([delivery?.['status'], delivery?.['reason']], ['canceled', 'subscription_disabled'])
     assert.equal((await subscription.get())['consecutiveFailures'], 0)

@@ -69,7 +69,7 @@ export class Deliverer {
       else this.#lookAt(subscriptionId)
     })
     this.#sweepSoon()
-    this.#sweeps = setInterval(() => this.#sweepSoon(), sweepMs).unref()
+    this.#sweeps = setInterval(() => this.#sweepSoon(), this.#app.clock.pollMs ?? sweepMs).unref()
   }
 
   get underWay(): number {

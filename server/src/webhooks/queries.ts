@@ -69,27 +69,25 @@ export function listSubscriptions(db: Db, userId: string): Promise<SubscriptionR
     .execute()
 }
 
-export async function getSubscription(db: Db, { userId, id }: Key): Promise<SubscriptionRow> {
-  const row = await db
-    .selectFrom('webhook_subscriptions')
-    .select(subscriptionColumns)
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .executeTakeFirst()
-  if (!row) throw new AppError('not_found')
-  return row
+export async function getSubscription(db: Db, key: Key): Promise<SubscriptionRow> {
+  return found(await ownSubscription(db, key).executeTakeFirst())
 }
 
 /** The same, and nobody changes it until the transaction ends. */
-export async function lockSubscription(db: Db, { userId, id }: Key): Promise<SubscriptionRow> {
-  const row = await db
+export async function lockSubscription(db: Db, key: Key): Promise<SubscriptionRow> {
+  return found(await ownSubscription(db, key).forNoKeyUpdate().executeTakeFirst())
+}
+
+function ownSubscription(db: Db, { userId, id }: Key) {
+  return db
     .selectFrom('webhook_subscriptions')
     .select(subscriptionColumns)
     .where('id', '=', id)
     .where('user_id', '=', userId)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-  if (!row) throw new AppError('not_found')
+}
+
+function found<T>(row: T | undefined): T {
+  if (row === undefined) throw new AppError('not_found')
   return row
 }
 
@@ -127,11 +125,11 @@ export async function deleteSubscription(db: Db, { userId, id }: Key): Promise<v
 }
 
 /** What waits for its time. What is under way is recorded when it ends. */
-export async function cancelWaiting(db: Db, subscriptionIds: readonly string[], now: Date): Promise<void> {
+export async function cancelWaiting(db: Db, subscriptionId: string, now: Date): Promise<void> {
   await db
     .updateTable('webhook_deliveries')
     .set({ status: 'canceled', reason: 'subscription_disabled', next_at: null, finished_at: now })
-    .where('subscription_id', 'in', [...subscriptionIds])
+    .where('subscription_id', '=', subscriptionId)
     .where('status', '=', 'pending')
     .where('claim_id', 'is', null)
     .where('is_manual', '=', false)
@@ -171,8 +169,7 @@ export async function getDelivery(db: Db, subscriptionId: string, id: string): P
     .where('webhook_deliveries.id', '=', id)
     .where('subscription_id', '=', subscriptionId)
     .executeTakeFirst()
-  if (!row) throw new AppError('not_found')
-  return row
+  return found(row)
 }
 
 /** False: it has not ended. */

@@ -75,7 +75,7 @@ export function webhookRoutes(api: Api, app: App, guard: AddressGuard): void {
     return tx(db, async (db) => {
       const before = await lockSubscription(db, key)
       const now = clock.now()
-      if (before.status === 'active' && body.status === 'disabled') await cancelWaiting(db, [params.id], now)
+      if (before.status === 'active' && body.status === 'disabled') await cancelWaiting(db, params.id, now)
       const changes = { ...given, ...statusChange(before, body.status, now) }
       const isSame = Object.keys(changes).length === 0
       return subscriptionJson(isSame ? before : await updateSubscription(db, params.id, changes))

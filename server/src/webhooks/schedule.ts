@@ -14,6 +14,8 @@ const slowMax = allMax / 2
 export class Schedule {
   readonly #later = new Heap<string>()
   readonly #ready = new Set<string>()
+  /** Those that may have more than there was room for. */
+  readonly #full = new Set<string>()
   readonly #underWay = new Map<string, number>()
   readonly #slow = new Set<string>()
   #slowUnderWay = 0
@@ -62,13 +64,10 @@ export class Schedule {
     return taken
   }
 
-  readonly #full = new Set<string>()
-
   begin(subscriptionId: string): void {
     this.#underWay.set(subscriptionId, (this.#underWay.get(subscriptionId) ?? 0) + 1)
     this.#allUnderWay++
     if (this.#slow.has(subscriptionId)) this.#slowUnderWay++
-    // There may be more than there was room for.
     this.#full.add(subscriptionId)
   }
 

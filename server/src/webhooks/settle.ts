@@ -39,7 +39,6 @@ interface Locked {
   readonly status: 'active' | 'disabled'
   readonly subscription_epoch: number
   readonly consecutive_failures: number
-  readonly is_slow: boolean
 }
 
 /** A subscription as it becomes, result by result. */
@@ -117,8 +116,7 @@ export async function settle(db: Db, results: readonly Result[]): Promise<Map<st
     if (rows.length === 0) return settled
     await updateDeliveries(db, rows)
     await updateSubscriptions(db, tallies)
-    const disabled = [...tallies].filter(([, { disabledAt }]) => disabledAt)
-    for (const [id, { disabledAt }] of disabled) if (disabledAt) await cancelWaiting(db, [id], disabledAt)
+    for (const [id, { disabledAt }] of tallies) if (disabledAt) await cancelWaiting(db, id, disabledAt)
     return settled
   })
 }
@@ -138,20 +136,13 @@ async function lock(db: Db, results: readonly Result[]): Promise<Locked[]> {
       join webhook_deliveries d on d.id = r.id and d.claim_id = r.claim_id
       for no key update of d
     )
-    select mine.*, s.status, s.epoch as subscription_epoch, s.consecutive_failures, s.is_slow
+    select mine.*, s.status, s.epoch as subscription_epoch, s.consecutive_failures
     from mine join webhook_subscriptions s on s.id = mine.subscription_id`.execute(db)
   return rows
 }
 
-function beginTally(row: Locked, at: Date): Tally {
-  return {
-    isActive: row.status === 'active',
-    epoch: row.subscription_epoch,
-    failures: row.consecutive_failures,
-    isSlow: row.is_slow,
-    lastAt: at,
-    disabledAt: undefined,
-  }
+function beginTally({ status, subscription_epoch: epoch, consecutive_failures: failures }: Locked, at: Date): Tally {
+  return { isActive: status === 'active', epoch, failures, isSlow: false, lastAt: at, disabledAt: undefined }
 }
 
 interface Next {

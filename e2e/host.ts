@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { chownSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import type { GitServer } from '../server/test/git-server.ts'
 import { isReady, makeScratch, postmasterPid, type Running, startServer, waitFor } from './server.ts'
 
 type Json = Record<string, unknown>
@@ -24,6 +25,8 @@ export class Host {
   readonly #user: { uid?: number; gid?: number }
   #running: Running | undefined
   #key = ownersKey
+  /** Keys of those who have bots. */
+  readonly #owners = new Set<string>()
 
   /** `uid`: as which user the server runs, and everything that it starts; our own otherwise. */
   constructor(env: Record<string, string> = {}, { uid }: { uid?: number } = {}) {
@@ -51,9 +54,9 @@ export class Host {
     await this.running.exited
   }
 
-  /** Bots outlive their server, so a test has to end them. */
+  /** Bots outlive their server, so a test has to end them, whoever's they are. */
   async close(): Promise<void> {
-    await this.removeBots()
+    for (const key of this.#owners) await this.as(key, () => this.removeBots())
     this.running.child.kill('SIGTERM')
     await this.running.exited
   }
@@ -113,6 +116,7 @@ export class Host {
   }
 
   async makeBot(fields: object, as = this.#key): Promise<string> {
+    this.#owners.add(as)
     const { status, body } = await this.as(as, () => this.ask('POST /bots', { name: 'x', type: 'custom', ...fields }))
     assert.equal(status, 201, JSON.stringify(body))
     return String(body['id'])
@@ -140,6 +144,32 @@ export class Host {
 
   async deploy(botId: string): Promise<Json> {
     return this.untilDeployed(await this.askToDeploy(botId))
+  }
+
+  /** A bot that runs this script, once it is deployed. */
+  async startScript(git: GitServer, name: string, files: Record<string, string>): Promise<string> {
+    const { url } = await git.addRepo(name, files)
+    const botId = await this.makeBot({ type: 'git', gitUrl: url, language: 'javascript' })
+    const deployment = await this.deploy(botId)
+    assert.equal(deployment['status'], 'succeeded', JSON.stringify(deployment['error']))
+    return botId
+  }
+
+  /** What a bot printed after this word. */
+  async printed(botId: string, word: string): Promise<string> {
+    let found: string | undefined
+    await waitFor(`${word} of ${botId}`, async () => {
+      found = (await this.linesOf(botId)).find((line) => line.startsWith(`${word} `))
+      return found !== undefined
+    })
+    return (found ?? '').slice(word.length + 1)
+  }
+
+  /** Why tests that need all walls cannot be run here; false: they can. */
+  async findMissingWalls(): Promise<string | false> {
+    const { body } = await this.ask('GET /operator/host')
+    const off = (body['walls'] as { state: string; detail: string }[]).filter(({ state }) => state === 'off')
+    return off.length > 0 ? `WALLS ARE OFF: ${off.map(({ detail }) => detail).join(' ')}` : false
   }
 
   async stateOf(botId: string): Promise<Json> {

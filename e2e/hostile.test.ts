@@ -59,9 +59,7 @@ beforeEnd(async () => {
   await host.close()
   await git.close()
 })
-const { body: machine } = await host.ask('GET /operator/host')
-const off = (machine['walls'] as { state: string; detail: string }[]).filter(({ state }) => state === 'off')
-const skip = off.length > 0 ? `WALLS ARE OFF: ${off.map(({ detail }) => detail).join(' ')}` : false
+const skip = await host.findMissingWalls()
 
 test(`bombs of forks, memory, disk and log beside ${goodBots} good bots: the bombs end, the good ones stay up`, {
   skip,

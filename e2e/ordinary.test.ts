@@ -25,28 +25,12 @@ beforeEnd(async () => {
 })
 
 const { body: machine } = await host.ask('GET /operator/host')
-const walls = machine['walls'] as { name: string; state: string; detail: string }[]
-const missing = walls.filter(({ state }) => state === 'off')
-const skip = missing.length > 0 ? `WALLS ARE OFF: ${missing.map(({ detail }) => detail).join(' ')}` : false
+const walls = machine['walls'] as { name: string; state: string }[]
+const skip = await host.findMissingWalls()
 
-/** A bot that runs this script, once it is deployed. */
-async function startBot(name: string, script: string, files: Record<string, string> = {}): Promise<string> {
-  const { url } = await git.addRepo(name, { 'index.js': script, ...files })
-  const botId = await host.makeBot({ type: 'git', gitUrl: url, language: 'javascript' })
-  const deployment = await host.deploy(botId)
-  assert.equal(deployment['status'], 'succeeded', JSON.stringify(deployment['error']))
-  return botId
-}
-
-/** What it printed after this word. */
-async function printed(botId: string, word: string): Promise<string> {
-  let found: string | undefined
-  await waitFor(`${word} of ${botId}`, async () => {
-    found = (await host.linesOf(botId)).find((line) => line.startsWith(`${word} `))
-    return found !== undefined
-  })
-  return (found ?? '').slice(word.length + 1)
-}
+const startBot = (name: string, script: string, files: Record<string, string> = {}) =>
+  host.startScript(git, name, { 'index.js': script, ...files })
+const printed = (botId: string, word: string) => host.printed(botId, word)
 
 /** The programs of this user that send packets on for bots. */
 function helpers(): number[] {

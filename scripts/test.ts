@@ -1,5 +1,5 @@
-// npm test [-- NAME]: unit tests in one process, then tests that need PostgreSQL, a process and a database each; with
-// NAME only the files whose path contains it.
+// npm test [-- NAME]: unit tests in one process, then those that need PostgreSQL or run bots, several at once with a process
+// (and a database) each; with NAME only the files whose path contains it.
 // npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes. npm run soak -- NAME: one of those
 // with its full counts. `--db-only` runs just the tests that need PostgreSQL, against TEST_DATABASE_URL.
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
@@ -13,6 +13,9 @@ import { findUnseen } from '../server/test/seen.ts'
 
 // A file that hangs is a failure, not a reason to wait for ever.
 const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
+
+// They mostly wait: for processes to start and end, for time to pass.
+const needProcesses = /\/runtime\/|\/send\.test\.ts$/
 
 const root = join(import.meta.dirname, '..')
 const args = process.argv.slice(2)
@@ -35,21 +38,21 @@ async function runTests(): Promise<void> {
     (file) => file.includes(named ?? ''),
   )
   const needDatabase = all.filter((file) => file.endsWith('.db.test.ts'))
-  if (!args.includes('--db-only')) {
-    await runFiles(
-      'Unit',
-      all.filter((file) => !needDatabase.includes(file)),
-      { isolation: 'none' },
-    )
-  }
+  const others = args.includes('--db-only') ? [] : all.filter((file) => !needDatabase.includes(file))
+  const together = [...others.filter((file) => needProcesses.test(file)), ...needDatabase]
+  await runFiles(
+    'Unit',
+    others.filter((file) => !needProcesses.test(file)),
+    { isolation: 'none' },
+  )
   const postgres = await startTestPostgres(process.env['TEST_DATABASE_URL'])
   process.env['TEST_DATABASE_URL'] = postgres.url
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void postgres.stop().then(() => process.exit(1)))
   }
   try {
-    await runFiles(`With ${postgres.version}`, needDatabase, {
-      concurrency: Math.max(3, cpus().length), // many of them mostly wait
+    await runFiles(`With ${postgres.version}`, together, {
+      concurrency: Math.max(4, cpus().length),
       checkContract: named === undefined,
     })
   } finally {

@@ -1,9 +1,9 @@
-import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
+import type { LookupAddress, LookupOptions } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
-import { promisify } from 'node:util'
 import ipaddr from 'ipaddr.js'
 import { parseCidr } from './address.ts'
 import { AppError } from './app-error.ts'
+import { lookUp } from './names.ts'
 import { StepError } from './step-error.ts'
 
 export interface CheckedAddress {
@@ -13,8 +13,6 @@ export interface CheckedAddress {
 
 type Resolver = (host: string) => Promise<readonly LookupAddress[]>
 
-const askSystem: Resolver = (host) => promisify(dnsLookup)(host, { all: true })
-
 /**
  * Decides whether an outgoing connection may go to an address. The public internet is allowed, everything else only
  * inside the given nets: otherwise a stranger's URL would reach the networks and metadata services behind this server.
@@ -23,7 +21,7 @@ export class AddressGuard {
   readonly #isInAllowedNet: (address: string) => boolean
   readonly #ask: Resolver
 
-  constructor(allowedNets: readonly string[], ask: Resolver = askSystem) {
+  constructor(allowedNets: readonly string[], ask: Resolver = (host) => lookUp(host)) {
     this.#isInAllowedNet = netTest(allowedNets)
     this.#ask = ask
   }

@@ -14,7 +14,13 @@ interface Use {
 }
 
 const uses = new WeakMap<object, Use>()
-const sockets = new Map<number, Socket>()
+/** By both of their ends. */
+const sockets = new Map<string, Socket>()
+
+type Ends = Partial<Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' | 'remotePort'>>
+
+const endsOf = ({ localAddress, localPort, remoteAddress, remotePort }: Ends) =>
+  [localAddress, localPort, remoteAddress, remotePort].join(' ')
 
 diagnostics.subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: Socket }
@@ -60,15 +66,14 @@ export function makeOutgoingAgent(guard: AddressGuard): Agent {
 }
 
 function watch(socket: Socket): void {
-  const { localPort } = socket
+  const ends = endsOf(socket)
   uses.set(socket, { requests: 0, bytesBefore: 0 })
-  if (localPort === undefined) return
-  sockets.set(localPort, socket)
+  sockets.set(ends, socket)
   socket.once('close', () => {
-    if (sockets.get(localPort) === socket) sockets.delete(localPort)
+    if (sockets.get(ends) === socket) sockets.delete(ends)
   })
   // The error itself does not say whose it is.
-  socket.on('error', (error) => Object.assign(error, { localPort }))
+  socket.on('error', (error) => Object.assign(error, { ends }))
 }
 
 /**
@@ -76,8 +81,8 @@ function watch(socket: Socket): void {
  * other side had closed it already, and never saw the request.
  */
 export function wasStale(error: unknown): boolean {
-  const { localPort, socket: info } = error as { localPort?: number; socket?: { localPort?: number } }
-  const socket = sockets.get(info?.localPort ?? localPort ?? -1)
+  const { ends, socket: info } = error as { ends?: string; socket?: Ends }
+  const socket = sockets.get(info ? endsOf(info) : (ends ?? ''))
   const use = socket && uses.get(socket)
   return use !== undefined && use.requests > 1 && socket?.bytesRead === use.bytesBefore
 }

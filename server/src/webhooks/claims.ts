@@ -11,6 +11,7 @@ export interface Claimed {
   readonly delivery_id: string
   readonly number: number
   readonly is_manual: boolean
+  readonly user_id: string
   readonly url: string
   readonly secret: Buffer
   readonly event_id: string
@@ -45,7 +46,7 @@ export async function claimDeliveries(
 function readClaimed(pool: Pool, ids: readonly string[]): Promise<Claimed[]> {
   return pool.query<Claimed>(
     `select d.subscription_id, d.id as delivery_id, case when d.is_manual then 1 else d.tries + 1 end as number,
-       d.is_manual, s.url, s.secret, e.id as event_id, e.event, e.body, d.created_at
+       d.is_manual, s.user_id, s.url, s.secret, e.id as event_id, e.event, e.body, d.created_at
      from webhook_deliveries d join webhook_subscriptions s on s.id = d.subscription_id join events e on e.id = d.event_id
      where d.id = any($1)`,
     [ids],

@@ -129,7 +129,7 @@ export class Deliverer {
   }
 
   async #run(): Promise<void> {
-    while (this.#isDirty && !this.#isClosed) {
+    while (!this.#isClosed) {
       this.#isDirty = false
       const wanted = this.#schedule.take(this.#app.clock.now())
       if (wanted.length === 0) return
@@ -139,7 +139,6 @@ export class Deliverer {
         for (const id of wanted) this.#schedule.look(id)
         this.#report(error, 'webhook deliveries could not be claimed')
         await sleep(retryMs)
-        this.#isDirty = true
       }
     }
   }
@@ -173,7 +172,7 @@ export class Deliverer {
 
   #begin(delivery: Claimed, { claimId, since }: { claimId: string; since: number }): void {
     this.#live.set(claimId, (this.#live.get(claimId) ?? 0) + 1)
-    this.#schedule.begin(delivery.subscription_id)
+    this.#schedule.begin(delivery.subscription_id, delivery.user_id)
     // Not begun, or broken off: it stays claimed until a sweep finds that nobody works on it.
     const giveUp = () => this.#end(delivery.subscription_id, claimId)
     if (performance.now() - since > beginMs) giveUp()

@@ -8,6 +8,8 @@ import { cancelWaiting } from './queries.ts'
 const waitsMs = [1_000, 5_000, 25_000]
 const failuresMax = 10
 const attemptsKept = 20
+/** So late an answer is one that holds others up. */
+const slowMs = 2_000
 
 /** What came of an attempt, to be written down. */
 export interface Result {
@@ -59,7 +61,7 @@ const lastDeliveryMs = 1_000
  * nobody who claims meanwhile. Returns the deliveries that it was true for.
  */
 export async function settleSuccesses(pool: Pool, results: readonly Result[]): Promise<Set<string>> {
-  const isPlain = ({ attempt, isManual }: Result) => attempt.outcome === 'succeeded' && !isManual
+  const isPlain = ({ attempt, isManual }: Result) => attempt.outcome === 'succeeded' && !isManual && !isLate(attempt)
   // One after a failure ends a row of them, so both are written down in their order.
   const others = new Set(results.filter((result) => !isPlain(result)).map(({ subscriptionId }) => subscriptionId))
   const successes = results.filter((result) => isPlain(result) && !others.has(result.subscriptionId))
@@ -145,6 +147,10 @@ function beginTally({ status, subscription_epoch: epoch, consecutive_failures: f
   return { isActive: status === 'active', epoch, failures, isSlow: false, lastAt: at, disabledAt: undefined }
 }
 
+function isLate({ durationMs }: Attempt): boolean {
+  return durationMs !== null && durationMs >= slowMs
+}
+
 interface Next {
   readonly status: DeliveryStatus
   readonly reason: string | null
@@ -157,7 +163,7 @@ interface Next {
 function decide(row: Locked, { attempt, isManual, endedAt }: Result, tally: Tally): Next {
   const tries = isManual ? row.tries : row.tries + 1
   tally.lastAt = endedAt
-  tally.isSlow = attempt.error === 'timeout'
+  tally.isSlow = isLate(attempt)
   if (attempt.outcome === 'succeeded') {
     if (tally.isActive) tally.failures = 0
     return { status: 'delivered', reason: null, tries, delivered_at: endedAt, finished_at: endedAt }

@@ -135,7 +135,8 @@ async function measureWaits(source: EventSource, me: string): Promise<void> {
 async function compareWithDead(source: EventSource, me: string): Promise<void> {
   const healthy = Array.from({ length: receivers - dead }, (_, index) => `/timed/${index}`)
   const measure = async (others: string) => {
-    const ids = await subscribe([...healthy, ...Array.from({ length: dead }, (_, index) => `${others}/${index}`)])
+    // Those in front: what is made first is looked at first.
+    const ids = await subscribe([...Array.from({ length: dead }, (_, index) => `${others}/${index}`), ...healthy])
     await seen()
     await emit(source, { me, perSecond: 2, seconds: rateSeconds })
     await sleep(1_000)

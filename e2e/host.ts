@@ -28,9 +28,9 @@ export class Host {
   /** Keys of those who have bots. */
   readonly #owners = new Set<string>()
 
-  /** `uid`: as which user the server runs, and everything that it starts; our own otherwise. */
-  constructor(env: Record<string, string> = {}, { uid }: { uid?: number } = {}) {
-    const scratch = makeScratch('host')
+  /** `uid`: as which user the server runs, and everything that it starts; our own otherwise. `dataDisk`: where to. */
+  constructor(env: Record<string, string> = {}, { uid, dataDisk }: { uid?: number; dataDisk?: string } = {}) {
+    const scratch = dataDisk ?? makeScratch('host')
     this.dataDir = join(scratch, 'data')
     this.#user = uid === undefined ? {} : { uid, gid: uid }
     if (uid !== undefined) chownSync(scratch, uid, uid)

@@ -2,15 +2,16 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { EventSource } from '../server/test/event-source.ts'
 import { type Hit, isSignedWith, startReceiver } from '../server/test/receiver.ts'
 import { Host } from './host.ts'
-import { beforeEnd, count, makeScratch, root, stopServer, waitFor } from './server.ts'
+import { beforeEnd, count, isReady, makeScratch, postmasterPid, root, stopServer, waitFor } from './server.ts'
 
 type Json = Record<string, unknown>
 
@@ -25,8 +26,8 @@ interface Watched {
   readonly source: EventSource
 }
 
-async function startHost(env: Record<string, string> = {}): Promise<Watched> {
-  const host = new Host(env)
+async function startHost(env: Record<string, string> = {}, options: { dataDisk?: string } = {}): Promise<Watched> {
+  const host = new Host(env, options)
   await host.start()
   const source = new EventSource(join(host.dataDir, 'postgres-18'))
   beforeEnd(async () => {
@@ -285,6 +286,106 @@ test('servers that are killed at any moment lose nothing', { timeout: 3_000_000 
   })
   const sent = receiver.hits.map(({ delivery }) => delivery)
   assert.equal(new Set(sent).size, sent.length)
+})
+
+// -- Everything around it breaks --
+
+/** A server with so many receivers of one person, and what to expect of them once all is over. */
+async function startBusy(receivers: number, options: { dataDisk?: string } = {}) {
+  const { host, source } = await startHost({}, options)
+  const userId = await me(host)
+  receiver.hits.length = 0
+  for (let index = 0; index < receivers; index++) await subscribe(host, receiver.url(`/busy/${index}`))
+  const untilAllDelivered = async (events: number) => {
+    const states = () =>
+      source.query<{ status: string; count: number }>(
+        'select status, count(*)::integer as count from webhook_deliveries group by status',
+      )
+    const isOver = async () =>
+      (await states().catch(() => undefined))?.every(({ status }) => status !== 'pending') ?? false
+    await waitFor('all to end', isOver, 120_000)
+    assert.deepEqual(await states(), [{ status: 'delivered', count: events * receivers }])
+    const sent = receiver.hits.map(({ delivery }) => delivery)
+    assert.equal(new Set(sent).size, events * receivers)
+    return sent.length - events * receivers
+  }
+  return { host, source, userId, untilAllDelivered }
+}
+
+test('a database that is locked or killed while results come in loses none, and none is sent twice', async () => {
+  const { host, source, userId, untilAllDelivered } = await startBusy(10)
+  receiver.answer = async () => {
+    await sleep(20)
+    return 200
+  }
+  const crashes = (events: number) => Promise.all(Array.from({ length: events }, () => source.crash(userId)))
+  await crashes(30)
+  const locker = new pg.Client({ host: join(host.dataDir, 'postgres-18'), user: 'botberth', database: 'botberth' })
+  await locker.connect()
+  await locker.query('begin; lock table webhook_deliveries in access exclusive mode')
+  await sleep(count({ short: 3_000, full: 10_000 }))
+  await locker.query('commit')
+  await locker.end()
+  assert.equal(await untilAllDelivered(30), 0)
+  const kills = count({ short: 2, full: 10 })
+  for (let kill = 1; kill <= kills; kill++) {
+    await crashes(10)
+    await sleep(Math.random() * 300)
+    process.kill(postmasterPid(host.dataDir), 'SIGKILL')
+    await waitFor('the database', () => isReady(host.running.url))
+    assert.equal(await untilAllDelivered(30 + kill * 10), 0)
+  }
+})
+
+test('a server without a file descriptor to spare answers, waits and delivers everything', async () => {
+  const { host, source, userId, untilAllDelivered } = await startBusy(80)
+  const pid = String(host.running.child.pid)
+  receiver.answer = async () => {
+    await sleep(300)
+    return 200
+  }
+  const taken = readdirSync(`/proc/${pid}/fd`).length
+  assert.equal(spawnSync('prlimit', ['--pid', pid, `--nofile=${Math.max(128, taken + 60)}`]).status, 0)
+  for (let event = 0; event < 4; event++) await source.crash(userId)
+  await sleep(500)
+  assert.equal(await untilAllDelivered(4), 0)
+  // No receiver was blamed for it.
+  assert.deepEqual(await source.query('select from webhook_deliveries where tries <> 1'), [])
+  assert.equal((await host.ask('GET /me')).status, 200)
+})
+
+const isRoot = process.getuid?.() === 0
+
+test('a disk that is full loses nothing, and all goes on when it is not', {
+  skip: !isRoot && 'needs root',
+}, async () => {
+  const disk = makeScratch('full')
+  assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=300m', 'botberth', disk]).status, 0)
+  try {
+    const { host, source, userId, untilAllDelivered } = await startBusy(5, { dataDisk: disk })
+    receiver.answer = async () => {
+      await sleep(200)
+      return 200
+    }
+    const filler = join(disk, 'filler')
+    let made = 0
+    const crash = () =>
+      source.crash(userId).then(
+        () => made++,
+        () => {}, // told so, and not written down
+      )
+    for (let event = 0; event < 40; event++) await crash()
+    spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=1M'])
+    for (let event = 0; event < 400; event++) await crash()
+    assert(made < 440, 'the disk was never full')
+    rmSync(filler)
+    await waitFor('the server', () => isReady(host.running.url), 60_000)
+    await untilAllDelivered(made)
+    await source.close()
+    await stopServer(host.running)
+  } finally {
+    spawnSync('umount', ['-l', disk])
+  }
 })
 
 /** What the receiver saw against what the table says. Returns how many were accepted more than once. */

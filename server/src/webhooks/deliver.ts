@@ -10,7 +10,7 @@ import { makeOutgoingAgent } from '../lib/outgoing.ts'
 import { type Claimed, claimDeliveries, listWaiting, releaseAbandoned } from './claims.ts'
 import type { WebhookMetrics } from './metrics.ts'
 import { Schedule } from './schedule.ts'
-import { type Outcome, send } from './send.ts'
+import { NoConnectionLeft, type Outcome, send } from './send.ts'
 import { type Result, settle, settleSuccesses } from './settle.ts'
 import { sign } from './sign.ts'
 
@@ -175,20 +175,21 @@ export class Deliverer {
     this.#schedule.begin(delivery.subscription_id, delivery.user_id)
     // Not begun, or broken off: it stays claimed until a sweep finds that nobody works on it.
     const giveUp = () => this.#end(delivery.subscription_id, claimId)
-    if (performance.now() - since > beginMs) giveUp()
+    const beginUntil = since + beginMs
+    if (performance.now() > beginUntil) giveUp()
     else
-      this.#deliver(delivery, claimId).catch((error: unknown) => {
+      this.#deliver(delivery, { claimId, beginUntil }).catch((error: unknown) => {
         this.#report(error, 'a webhook delivery broke off')
         giveUp()
       })
   }
 
-  async #deliver(delivery: Claimed, claimId: string): Promise<void> {
+  async #deliver(delivery: Claimed, { claimId, beginUntil }: { claimId: string; beginUntil: number }): Promise<void> {
     const { clock } = this.#app
     const at = clock.now()
     if (delivery.number === 1 && !delivery.is_manual)
       this.#metrics.observeWait(at.getTime() - delivery.created_at.getTime())
-    const outcome = await this.#attempt(delivery)
+    const outcome = await this.#attemptUntil(beginUntil, delivery)
     this.#results.push({
       id: delivery.delivery_id,
       claimId,
@@ -198,6 +199,17 @@ export class Deliverer {
       endedAt: clock.now(),
     })
     if (!this.#isSettling) void this.#settleAll()
+  }
+
+  async #attemptUntil(beginUntil: number, delivery: Claimed): Promise<Outcome | Pick<Attempt, 'error'>> {
+    for (;;) {
+      try {
+        return await this.#attempt(delivery)
+      } catch (error) {
+        if (!(error instanceof NoConnectionLeft) || performance.now() > beginUntil) throw error
+        await sleep(retryMs, undefined, { ref: false })
+      }
+    }
   }
 
   async #attempt(delivery: Claimed): Promise<Outcome | Pick<Attempt, 'error'>> {

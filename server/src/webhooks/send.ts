@@ -27,12 +27,16 @@ interface Post {
   readonly body: Buffer
 }
 
+/** This machine has no connection left to give: nothing was sent, and the receiver knows nothing of it. */
+export class NoConnectionLeft extends Error {}
+
 /** One attempt: always comes to an end, within 12 seconds. */
 export async function send(agent: Dispatcher, post: Post): Promise<Outcome> {
   const from = performance.now()
   for (let staleLeft = staleMax; ; staleLeft--) {
     const exchange = new Exchange(from)
     const ended = await exchange.run(agent, post)
+    if (isOurShortage(ended.error)) throw new NoConnectionLeft('no connection left', { cause: ended.error })
     // The other side had closed the connection already: it saw nothing of this.
     if (ended.error === undefined || staleLeft === 0 || !wasStale(ended.error)) return ended.outcome
   }
@@ -147,6 +151,14 @@ interface Failure {
   readonly message: string
   readonly cause?: unknown
   readonly errors?: readonly unknown[]
+}
+
+const shortageCodes = /^(EMFILE|ENFILE|ENOBUFS|ENOMEM|EADDRNOTAVAIL)$/
+
+function isOurShortage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code = '', cause, errors = [] } = error as Failure
+  return shortageCodes.test(code) || [cause, ...errors].some(isOurShortage)
 }
 
 /** A word for the owner. Not the error itself: what it says of a network behind this server is nobody's business. */

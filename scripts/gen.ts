@@ -1,9 +1,10 @@
-// npm run gen: writes the documentation that is made from the source. `--check` only compares.
+// npm run gen: writes what is made from the source: documentation, and the SDK's types. `--check` only compares.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { errors } from '@botberth/contract/errors.ts'
 import { openApi } from '@botberth/contract/openapi.ts'
 import { variables } from '../server/src/config.ts'
+import { sdkTypes } from './sdk-types.ts'
 
 const root = join(import.meta.dirname, '..')
 const note = '<!-- Made by `npm run gen`. Change the source, not this file. -->'
@@ -13,6 +14,7 @@ const files: Record<string, string> = {
   'docs/config.md': configPage(),
   'docs/openapi.json': document('hosting', '/api/v1'),
   'docs/openapi-list.json': document('list', '/list/api'),
+  'sdk/src/generated.ts': sdkTypes(),
 }
 
 const isCheck = process.argv.includes('--check')

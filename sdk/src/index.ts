@@ -1,0 +1,6 @@
+export { Botberth } from './client.ts'
+export { BotberthError, ConnectionError } from './errors.ts'
+export type * from './generated.ts'
+export type { StreamEvent, StreamOptions } from './stream.ts'
+export type { CallOptions, ClientOptions } from './transport.ts'
+export { verifyWebhook } from './verify-webhook.ts'

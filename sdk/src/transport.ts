@@ -1,0 +1,204 @@
+import { BotberthError, ConnectionError } from './errors.ts'
+import { type Bytes, type Operations, type Problem, type Route, routes } from './generated.ts'
+
+export interface ClientOptions {
+  /** Of the server, such as `https://bots.example`. */
+  readonly url: string
+  /** `svc_live_…`, or `svc_list_…` for the bot list. */
+  readonly apiKey?: string
+  /** Of somebody who has signed in, instead of a key. A function is asked before each request. */
+  readonly accessToken?: string | (() => string | Promise<string>)
+  /** How often a request is made again at most: after 429 and 503, and after a lost connection if that cannot do it twice. */
+  readonly retries?: number
+  /** For one try. */
+  readonly timeoutMs?: number
+  readonly fetch?: typeof fetch
+  readonly userAgent?: string
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Two requests with the same one make one record. Made anew for each call otherwise. */
+  readonly idempotencyKey?: string | undefined
+  /** Instead of what the client was made with. */
+  readonly retries?: number | undefined
+}
+
+export type Name = keyof Operations
+type Part<N extends Name, K extends string> = Operations[N] extends { readonly [P in K]: infer T } ? T : undefined
+type Params<N extends Name> = Part<N, 'params'>
+export type Query<N extends Name> = Part<N, 'query'>
+export type Body<N extends Name> = Part<N, 'body'>
+export type Answer<N extends Name> = Operations[N]['answer']
+
+export interface Input<N extends Name> {
+  readonly params?: Params<N>
+  readonly query?: Query<N> | undefined
+  readonly body?: Body<N> | undefined
+}
+
+type Payload = string | Bytes
+
+const bases = { hosting: '/api/v1', list: '/list/api' }
+const defaults = { retries: 4, timeoutMs: 30_000 }
+// Longer than this nobody waits without being told.
+const waitMaxMs = 60_000
+
+/** Makes requests as the routes say, and makes them again where that is safe. */
+export class Transport {
+  readonly #options: ClientOptions
+  readonly #url: string
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+    this.#url = options.url.replace(/\/+$/, '')
+  }
+
+  async call<N extends Name>(name: N, input: Input<N> = {}, options: CallOptions = {}): Promise<Answer<N>> {
+    const answer = await this.send(name, input, options)
+    const type = answer.headers.get('content-type') ?? ''
+    if (type.includes('json')) return (await answer.json()) as Answer<N>
+    return new Uint8Array(await answer.arrayBuffer()) as unknown as Answer<N>
+  }
+
+  /** The answer as it comes, once it is a success. */
+  async send<N extends Name>(
+    name: N,
+    { params, query, body }: Input<N>,
+    { signal, idempotencyKey, retries: most }: CallOptions = {},
+    more: { readonly headers?: Record<string, string>; readonly isStream?: boolean } = {},
+  ): Promise<Response> {
+    const route: Route = routes[name]
+    const url = this.#url + bases[route.api] + pathOf(route.path, params) + queryOf(query)
+    const { body: payload, type } = payloadOf(body)
+    const headers: Record<string, string> = { ...more.headers, ...(type !== undefined && { 'content-type': type }) }
+    if (route.creates) headers['idempotency-key'] = idempotencyKey ?? crypto.randomUUID()
+    const isRepeatable = !(payload instanceof ReadableStream)
+    const retries = isRepeatable ? (most ?? this.#options.retries ?? defaults.retries) : 0
+    for (let left = retries; ; left--) {
+      const tried = await this.#try(
+        url,
+        { method: route.method, headers, body: payload ?? null, signal },
+        more.isStream,
+      )
+      if (tried instanceof Response && tried.ok) return tried
+      const error = tried instanceof Response ? await readError(tried) : tried
+      const waitMs = error instanceof BotberthError ? error.retryAfterMs : undefined
+      if (left <= 0 || (waitMs ?? 0) > waitMaxMs || !isWorthAgain(error, route)) throw error
+      await wait(waitMs ?? backOff(retries - left), signal)
+    }
+  }
+
+  /** The answer, or why there is none. */
+  async #try(
+    url: string,
+    request: { method: string; headers: Record<string, string>; body: Payload | null; signal: AbortSignal | undefined },
+    isStream = false,
+  ): Promise<Response | ConnectionError> {
+    const { fetch: send = fetch, timeoutMs = defaults.timeoutMs } = this.#options
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(), timeoutMs)
+    const signals = [timeout.signal, ...(request.signal ? [request.signal] : [])]
+    try {
+      const answer = await send(url, {
+        ...request,
+        headers: { ...request.headers, ...(await this.#credentials()) },
+        // A stream goes on for longer than any time limit.
+        signal: AbortSignal.any(signals),
+        ...(request.body instanceof ReadableStream && { duplex: 'half' }),
+      } as RequestInit)
+      if (isStream || !answer.body) return answer
+      // All of it, as long as the time limit holds.
+      const bytes = await answer.arrayBuffer()
+      return new Response(bytes.byteLength > 0 ? bytes : null, answer)
+    } catch (error) {
+      if (request.signal?.aborted) throw request.signal.reason
+      const reason = timeout.signal.aborted ? `did not answer within ${timeoutMs} ms` : 'cannot be reached'
+      return new ConnectionError(`${new URL(url).origin} ${reason}.`, { cause: error })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #credentials(): Promise<Record<string, string>> {
+    const { apiKey, accessToken, userAgent } = this.#options
+    const token = typeof accessToken === 'function' ? await accessToken() : accessToken
+    return {
+      accept: 'application/json',
+      ...(apiKey !== undefined && { 'x-api-key': apiKey }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(userAgent !== undefined && { 'user-agent': userAgent }),
+    }
+  }
+}
+
+function pathOf(template: string, params: unknown): string {
+  const values = (params ?? {}) as Record<string, string>
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = values[name]
+    if (!value) throw new TypeError(`${name} is missing.`)
+    // A path of files keeps its slashes; of everything else they are part of a name.
+    return name === 'path' ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value)
+  })
+}
+
+function queryOf(query: unknown): string {
+  const given = Object.entries((query ?? {}) as Record<string, unknown>).filter(([, value]) => value !== undefined)
+  const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
+  return text === '' ? '' : `?${text}`
+}
+
+function payloadOf(body: unknown): { body?: Payload; type?: string } {
+  if (body === undefined) return {}
+  const isBytes =
+    body instanceof Uint8Array || body instanceof ArrayBuffer || body instanceof Blob || body instanceof ReadableStream
+  if (isBytes) return { body: body as Bytes, type: 'application/octet-stream' }
+  return { body: JSON.stringify(body), type: 'application/json' }
+}
+
+async function readError(answer: Response): Promise<BotberthError> {
+  const text = await answer.text()
+  const retryAfterMs = readRetryAfter(answer.headers.get('retry-after'))
+  const isProblem = answer.headers.get('content-type')?.includes('json')
+  return new BotberthError(answer.status, isProblem ? parse(text) : {}, { retryAfterMs })
+}
+
+/** What is in between may say that it is JSON and send something else. */
+function parse(text: string): Partial<Problem> {
+  try {
+    return (JSON.parse(text) ?? {}) as Partial<Problem>
+  } catch {
+    return {}
+  }
+}
+
+function readRetryAfter(value: string | null): number | undefined {
+  if (value === null) return undefined
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
+}
+
+/** 429 and 503 are answered before anything is done; after a lost connection nobody knows. */
+function isWorthAgain(error: BotberthError | ConnectionError, { method, creates }: Route): boolean {
+  if (error instanceof BotberthError) return error.status === 429 || error.status === 503
+  return method !== 'POST' || creates === true
+}
+
+export function backOff(tries: number): number {
+  return Math.min(500 * 2 ** tries, 10_000) * (0.5 + Math.random() / 2)
+}
+
+export function wait(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}

@@ -15,8 +15,8 @@ interface Sources {
 }
 
 /**
- * All addresses of a name: from the hosts file, then from the name servers. Not by `getaddrinfo`, for which the whole
- * process has two threads: a stranger's name whose servers keep silent would hold up everybody's.
+ * All addresses of a name: from the hosts file, then from the name servers. Not by `getaddrinfo`, which holds
+ * one of the process's few threads all the while: strangers' names whose servers keep silent would hold up everybody's.
  */
 export async function lookUp(
   name: string,

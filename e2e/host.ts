@@ -61,6 +61,11 @@ export class Host {
     await this.running.exited
   }
 
+  /** Bots of this key are ended, too, when all is over. */
+  owns(key: string): void {
+    this.#owners.add(key)
+  }
+
   async removeBots(): Promise<void> {
     const { body } = await this.ask('GET /bots')
     for (const { id } of body['data'] as { id: string }[]) await this.ask(`DELETE /bots/${id}`)

@@ -1,0 +1,61 @@
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { exit, reportOf } from '../exit.ts'
+import type { Act } from '../program.ts'
+import { findLink } from '../settings.ts'
+import { version } from '../version.ts'
+
+interface Check {
+  readonly name: string
+  readonly ok: boolean
+  readonly detail: string
+}
+
+// More than that, and signatures and log-ins fail for no visible reason.
+const skewMaxMs = 30_000
+
+export function registerDoctor(program: Command, act: Act): void {
+  program.command('doctor').description('whether everything is in place').action(act(doctor))
+}
+
+async function doctor(context: Context): Promise<number> {
+  const checks: Check[] = []
+  const check = async (name: string, work: () => Promise<string>) => {
+    try {
+      checks.push({ name, ok: true, detail: await work() })
+    } catch (error) {
+      checks.push({ name, ok: false, detail: reportOf(error, context.text('loginHint')).message })
+    }
+  }
+  const { signal } = context
+  await check('server', async () => {
+    const { status, db } = await context.makeClient().health({ signal })
+    if (status !== 'ok') throw new Error(`${context.url}: the database is ${db}.`)
+    return context.url
+  })
+  await check('version', async () => {
+    const { version: theirs } = await context.makeClient().version({ signal, retries: 0 })
+    const isSame = theirs.split('.')[0] === version.split('.')[0]
+    if (!isSame) throw new Error(`The server has ${theirs}, this is ${version}.`)
+    return `server ${theirs}, this ${version}`
+  })
+  await check('clock', async () => {
+    const answer = await fetch(`${context.url}/api/v1/version`, { signal })
+    const skewMs = Date.now() - Date.parse(answer.headers.get('date') ?? '')
+    if (Number.isNaN(skewMs)) return 'the server does not say'
+    if (Math.abs(skewMs) > skewMaxMs)
+      throw new Error(`This clock and the server’s differ by ${Math.round(skewMs / 1_000)} s.`)
+    return 'in step with the server'
+  })
+  await check('key', async () => (await (await context.client()).me.get({ signal, retries: 0 })).name)
+  const link = findLink(context.io.cwd)
+  if (link)
+    await check(
+      'link',
+      async () => (await (await context.client()).bots.get(link.link.botId, { signal, retries: 0 })).name,
+    )
+  const isGood = checks.every(({ ok }) => ok)
+  const lines = checks.map(({ name, ok, detail }) => `${ok ? '✔' : '✖'} ${name.padEnd(8)} ${detail}`)
+  context.out.result({ ok: isGood, checks }, [...lines, context.text(isGood ? 'doctorGood' : 'doctorBad')].join('\n'))
+  return isGood ? exit.ok : exit.failed
+}

@@ -1,0 +1,114 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import type { Bot, Botberth } from '@botberth/sdk'
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { CliError, exit } from '../exit.ts'
+import type { Act } from '../program.ts'
+import { removeLink, writeLink } from '../settings.ts'
+
+export function registerProject(program: Command, act: Act): void {
+  program
+    .command('init [folder]')
+    .description('make a bot with its files in an empty folder')
+    .option('--template <id>', 'what to start from; `botberth templates` lists them')
+    .option('--language <language>', 'an empty project in this language')
+    .option('--name <name>', 'of the bot; that of the folder unless given')
+    .action(act(init))
+  program.command('link [bot]').description('tie this folder to a bot').action(act(link))
+  program.command('unlink').description('undo that').action(act(unlink))
+  program.command('open [bot]').description('show the dashboard, or print its address').action(act(open))
+}
+
+interface InitOptions {
+  readonly template?: string
+  readonly language?: string
+  readonly name?: string
+}
+
+async function init(context: Context, options: InitOptions, folder = '.'): Promise<void> {
+  const client = await context.client()
+  const path = resolve(context.io.cwd, folder)
+  mkdirSync(path, { recursive: true })
+  if (readdirSync(path).length > 0)
+    throw new CliError('not_empty', context.text('folderNotEmpty', { folder: path }), { exitCode: exit.rejected })
+  const { template: templateId, language, name = basename(path) } = options
+  const bot = await client.bots.create(
+    {
+      name,
+      type: templateId === undefined && language !== undefined ? 'custom' : 'marketplace',
+      ...(templateId !== undefined && { templateId }),
+      ...(language !== undefined && { language }),
+    },
+    { signal: context.signal },
+  )
+  await download(context, { client, botId: bot.id, into: path, at: '' })
+  tie(context, bot, path)
+  context.out.result({ bot, folder: path }, context.text('created', { name: bot.name, id: bot.id }))
+  context.out.next(context.text('nextDeploy'))
+}
+
+async function download(
+  context: Context,
+  { client, botId, into, at }: { client: Botberth; botId: string; into: string; at: string },
+): Promise<void> {
+  const { signal } = context
+  for (const { name, type } of await client.files.list(botId, at, { signal })) {
+    const path = at === '' ? name : `${at}/${name}`
+    const target = join(into, path)
+    // A name that leads elsewhere is none that a server of ours would send.
+    if (relative(into, target).startsWith('..')) throw new Error(`The server sent a file called ${name}.`)
+    if (type === 'folder') await download(context, { client, botId, into, at: path })
+    else if (type === 'file') {
+      mkdirSync(dirname(target), { recursive: true })
+      writeFileSync(target, await client.files.read(botId, path, { signal }))
+    }
+  }
+}
+
+function tie(context: Context, bot: Bot, folder: string): void {
+  writeLink(folder, { url: context.url, botId: bot.id })
+}
+
+async function link(context: Context, _options: object, wanted?: string): Promise<void> {
+  const client = await context.client()
+  const bot = await (wanted === undefined ? choose(context, client) : context.bot(client, wanted))
+  tie(context, bot, context.io.cwd)
+  context.out.result(
+    { bot, folder: context.io.cwd },
+    context.text('linked', { folder: context.io.cwd, name: bot.name }),
+  )
+  context.out.next(context.text('nextDeploy'))
+}
+
+async function choose(context: Context, client: Botberth): Promise<Bot> {
+  context.needTerminal('BOT')
+  const bots = await client.bots.list({ signal: context.signal })
+  for (const [index, { name, id }] of bots.entries()) context.out.progress(`${index + 1}  ${name}  ${id}`)
+  const answer = await context.ask('> ')
+  const chosen = bots[Number(answer) - 1]
+  if (!chosen) throw new CliError('not_found', context.text('botUnknown', { bot: answer }), { exitCode: exit.notFound })
+  return chosen
+}
+
+async function unlink(context: Context): Promise<void> {
+  const folder = context.io.cwd
+  const isRemoved = removeLink(folder)
+  context.out.result({ unlinked: isRemoved }, context.text(isRemoved ? 'unlinked' : 'notLinked', { folder }))
+}
+
+const openers: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open' }
+
+async function open(context: Context, _options: object, wanted?: string): Promise<void> {
+  const client = await context.client()
+  const bot = await context.bot(client, wanted)
+  const url = `${context.url}/bots/${bot.id}`
+  context.out.result({ url }, url)
+  const opener = openers[process.platform]
+  if (!context.out.isInteractive || opener === undefined) return
+  // It is printed already: no browser, no harm.
+  spawn(opener, [url], { stdio: 'ignore', detached: true })
+    .once('error', () => {})
+    .unref()
+}

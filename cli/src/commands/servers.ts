@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Bot, Resources } from '@botberth/sdk'
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { CliError, exit } from '../exit.ts'
+import { formatBytes, formatDuration, formatTime } from '../format.ts'
+import type { Act } from '../program.ts'
+
+type Signal = 'start' | 'stop' | 'restart' | 'kill'
+
+const wanted = { start: 'running', stop: 'offline', restart: 'running', kill: 'offline' } as const
+const pollMs = 500
+
+export function registerServers(program: Command, act: Act): void {
+  const texts = { start: 'start a bot', stop: 'stop a bot', restart: 'restart a bot', kill: 'stop a bot at once' }
+  for (const [signal, text] of Object.entries(texts) as [Signal, string][]) {
+    program
+      .command(`${signal} [bot]`)
+      .description(text)
+      .option('--wait', 'until it is done')
+      .option('--timeout <seconds>', 'how long to wait at most', '60')
+      .action(act((context, options: PowerOptions, bot) => power(context, { ...options, signal }, bot)))
+  }
+  program
+    .command('status [bot]')
+    .description('how a bot is, and what it uses')
+    .option('--watch', 'as it changes')
+    .action(act(status))
+}
+
+interface PowerOptions {
+  readonly wait?: boolean
+  readonly timeout: string
+}
+
+async function power(
+  context: Context,
+  { signal, wait, timeout }: PowerOptions & { signal: Signal },
+  name?: string,
+): Promise<void> {
+  const client = await context.client()
+  const bot = await context.bot(client, name)
+  const answer = await client.servers[signal](bot.id, { signal: context.signal })
+  if (!wait) {
+    context.out.result(answer, context.text('power', { name: bot.name, signal: answer.state }))
+    return
+  }
+  const deadline = Date.now() + Number(timeout) * 1_000
+  for (;;) {
+    const resources = await client.servers.resources(bot.id, { signal: context.signal })
+    if (resources.state === wanted[signal]) {
+      context.out.result(resources, context.text('power', { name: bot.name, signal: resources.state }))
+      return
+    }
+    if (Date.now() > deadline || resources.state === 'crashed') {
+      const values = { name: bot.name, state: resources.state, seconds: timeout }
+      throw new CliError('not_reached', context.text('powerTimedOut', values), { exitCode: exit.failed })
+    }
+    await sleep(pollMs, undefined, { signal: context.signal })
+  }
+}
+
+async function status(context: Context, { watch }: { watch?: boolean }, name?: string): Promise<void> {
+  const client = await context.client()
+  const bot = await context.bot(client, name)
+  const { signal, out } = context
+  if (!watch) {
+    const resources = await client.servers.resources(bot.id, { signal })
+    out.result({ ...resources, expiresAt: bot.expiresAt }, describe(bot, resources))
+    return
+  }
+  for await (const event of client.stream([`bot:${bot.id}:resources`, `bot:${bot.id}:state`], { signal })) {
+    if (event.type === 'resources') out.line(event, oneLine(event))
+    else if (event.type === 'state') out.line(event, event.server.state)
+    else if (event.type === 'gone') return
+  }
+}
+
+function describe(bot: Bot, resources: Resources): string {
+  const { lastExit, restartAt } = resources
+  const rows = [
+    ['State', resources.state],
+    ['Up for', resources.state === 'running' ? formatDuration(resources.uptimeMs) : '-'],
+    ['CPU', `${resources.cpuPercent.toFixed(1)} %`],
+    ['Memory', `${formatBytes(resources.memoryBytes)} of ${formatBytes(resources.memoryLimitBytes)}`],
+    ['Disk', `${formatBytes(resources.diskBytes)} of ${formatBytes(resources.diskLimitBytes)}`],
+    ['Network', `${formatBytes(resources.networkRxBytes)} in, ${formatBytes(resources.networkTxBytes)} out`],
+    ['Restarts', String(resources.restarts)],
+    ...(lastExit ? [['Last exit', lastExit.signal ?? `code ${lastExit.code}`]] : []),
+    ...(restartAt === null ? [] : [['Restarts at', formatTime(restartAt)]]),
+    ['Expires', `${formatTime(bot.expiresAt)} (in ${formatDuration(Date.parse(bot.expiresAt) - Date.now())})`],
+  ]
+  return rows.map(([key = '', value = '']) => `${key.padEnd(12)}${value}`).join('\n')
+}
+
+function oneLine({ state, cpuPercent, memoryBytes, diskBytes }: Resources): string {
+  return `${state}  CPU ${cpuPercent.toFixed(1)} %  memory ${formatBytes(memoryBytes)}  disk ${formatBytes(diskBytes)}`
+}

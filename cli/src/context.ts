@@ -1,0 +1,116 @@
+import { createInterface } from 'node:readline/promises'
+import { Botberth } from '@botberth/sdk'
+import { CliError, exit } from './exit.ts'
+import { type Io, Output } from './io.ts'
+import { findLink, SettingsFile } from './settings.ts'
+import { catalogues, fill, languageOf, type TextName } from './texts.ts'
+import { version } from './version.ts'
+
+type Bot = Awaited<ReturnType<Botberth['bots']['get']>>
+
+export interface GlobalOptions {
+  readonly json?: boolean
+  readonly url?: string
+  readonly apiKeyStdin?: boolean
+}
+
+/** What a command has to do with: the terminal, the server, the folder. */
+export class Context {
+  readonly io: Io
+  readonly out: Output
+  readonly settings: SettingsFile
+  readonly options: GlobalOptions
+  readonly signal: AbortSignal
+  #stdinKey: Promise<string> | undefined
+
+  constructor(io: Io, options: GlobalOptions, signal: AbortSignal) {
+    this.io = io
+    this.options = options
+    this.signal = signal
+    this.out = new Output(io)
+    this.out.isJson = options.json === true
+    this.settings = new SettingsFile(io)
+  }
+
+  text(name: TextName, values: Readonly<Record<string, string | number>> = {}): string {
+    return fill(catalogues[languageOf(this.io.env)][name], values)
+  }
+
+  /** Of the server: named, from the environment, of the linked folder, where one signed in last. */
+  get url(): string {
+    const given = this.options.url ?? this.io.env['BOTBERTH_URL']
+    const url = given || findLink(this.io.cwd)?.link.url || this.settings.read().url
+    if (!url) throw new CliError('no_server', this.text('noUrl'), { exitCode: exit.usage })
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+      throw new CliError('bad_url', `${url} is no http:// or https:// address.`, { exitCode: exit.usage })
+    return url.replace(/\/+$/, '')
+  }
+
+  async key(): Promise<string | undefined> {
+    if (this.options.apiKeyStdin) return (this.#stdinKey ??= this.readStdin())
+    return this.io.env['BOTBERTH_API_KEY'] || this.settings.read().keys[this.url]
+  }
+
+  /** For somebody who has a key. */
+  async client(): Promise<Botberth> {
+    const { url } = this
+    const apiKey = await this.key()
+    if (!apiKey) {
+      const message = this.text('noKey', { url })
+      throw new CliError('login_needed', message, { exitCode: exit.loginNeeded, hint: this.text('loginHint') })
+    }
+    return this.makeClient(apiKey)
+  }
+
+  makeClient(apiKey?: string): Botberth {
+    const agent = `botberth-cli/${version}`
+    return new Botberth({ url: this.url, userAgent: agent, retries: 2, ...(apiKey !== undefined && { apiKey }) })
+  }
+
+  /** By its id, its name or the beginning of one of them; without a word the one that this folder is linked to. */
+  async bot(client: Botberth, wanted: string | undefined): Promise<Bot> {
+    const { signal } = this
+    if (wanted === undefined) {
+      const link = findLink(this.io.cwd)?.link
+      if (!link) throw new CliError('no_bot', this.text('noBot'), { exitCode: exit.usage })
+      return client.bots.get(link.botId, { signal })
+    }
+    const bots = await client.bots.list({ signal })
+    const exact = bots.filter(({ id, name, identifier }) => [id, name, identifier].includes(wanted))
+    const found =
+      exact.length > 0 ? exact : bots.filter(({ id, name }) => id.startsWith(wanted) || name.startsWith(wanted))
+    const [first] = found
+    if (!first) throw new CliError('not_found', this.text('botUnknown', { bot: wanted }), { exitCode: exit.notFound })
+    if (found.length === 1) return first
+    const names = found.map(({ id, name }) => `${name} (${id})`).join(', ')
+    throw new CliError('ambiguous', this.text('botAmbiguous', { bot: wanted, names }), { exitCode: exit.usage })
+  }
+
+  /** Before what cannot be undone: by typing the name, or `--yes`. */
+  async confirm(name: string, isSure: boolean | undefined): Promise<void> {
+    if (isSure) return
+    this.needTerminal('--yes')
+    const answer = await this.ask(this.text('confirm', { name }))
+    if (answer !== name) throw new CliError('not_confirmed', this.text('notConfirmed'), { exitCode: exit.failed })
+  }
+
+  needTerminal(flag: string): void {
+    if (this.out.isInteractive) return
+    throw new CliError('needs_flag', this.text('needsFlag', { flag }), { exitCode: exit.usage })
+  }
+
+  async ask(question: string): Promise<string> {
+    const lines = createInterface({ input: this.io.stdin, output: this.io.stderr })
+    try {
+      return (await lines.question(question, { signal: this.signal })).trim()
+    } finally {
+      lines.close()
+    }
+  }
+
+  async readStdin(): Promise<string> {
+    const chunks: Buffer[] = []
+    for await (const chunk of this.io.stdin as AsyncIterable<Buffer | string>) chunks.push(Buffer.from(chunk))
+    return Buffer.concat(chunks).toString().trim()
+  }
+}

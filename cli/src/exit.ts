@@ -1,0 +1,81 @@
+import { BotberthError, ConnectionError } from '@botberth/sdk'
+
+/** What scripts go by. Never renumbered. */
+export const exit = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  loginNeeded: 4,
+  rejected: 5,
+  rateLimited: 6,
+  deployFailed: 7,
+  unreachable: 8,
+  interrupted: 130,
+} as const
+
+/** An end with words for the person at the terminal. */
+export class CliError extends Error {
+  readonly code: string
+  readonly exitCode: number
+  readonly hint: string | undefined
+
+  constructor(code: string, message: string, { exitCode, hint }: { exitCode: number; hint?: string | undefined }) {
+    super(message)
+    this.code = code
+    this.exitCode = exitCode
+    this.hint = hint
+  }
+}
+
+interface Report {
+  readonly code: string
+  readonly message: string
+  readonly hint?: string
+  readonly requestId?: string
+  readonly exitCode: number
+}
+
+export function reportOf(error: unknown, loginHint: string): Report {
+  if (error instanceof CliError) {
+    const { code, message, exitCode, hint } = error
+    return { code, message, exitCode, ...(hint !== undefined && { hint }) }
+  }
+  if (error instanceof ConnectionError)
+    return { code: 'unreachable', message: withCause(error), exitCode: exit.unreachable }
+  if (error instanceof BotberthError) {
+    const { code, requestId, errors } = error
+    // A single one is what the message says already.
+    const fields = (errors.length < 2 ? [] : errors)
+      .map(({ pointer, detail }) => `\n  ${pointer || '/'}: ${detail}`)
+      .join('')
+    const exitCode = exitCodeOf(error.status)
+    return {
+      code,
+      message: error.message + fields,
+      exitCode,
+      ...(exitCode === exit.loginNeeded && { hint: loginHint }),
+      ...(requestId !== undefined && { requestId }),
+    }
+  }
+  if (error instanceof Error && error.name === 'AbortError')
+    return { code: 'interrupted', message: 'Interrupted.', exitCode: exit.interrupted }
+  if (!(error instanceof Error)) return { code: 'failed', message: String(error), exitCode: exit.failed }
+  const { code, path, message } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT' && path !== undefined)
+    return { code: 'no_file', message: `There is no file ${path}.`, exitCode: exit.usage }
+  return { code: 'failed', message, exitCode: exit.failed }
+}
+
+function withCause({ message, cause }: Error): string {
+  const { cause: inner } = (cause ?? {}) as { cause?: { code?: string } }
+  return inner?.code ? `${message} (${inner.code})` : message
+}
+
+function exitCodeOf(status: number): number {
+  if (status === 401) return exit.loginNeeded
+  if (status === 404) return exit.notFound
+  if (status === 429) return exit.rateLimited
+  if (status >= 400 && status < 500) return exit.rejected
+  return status === 503 || status === 502 || status === 504 ? exit.unreachable : exit.failed
+}

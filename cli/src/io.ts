@@ -1,0 +1,80 @@
+import { stripVTControlCharacters, styleText } from 'node:util'
+
+/** Everything that a command reads from and writes to, so that tests can stand in for a terminal. */
+export interface Io {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly stdin: NodeJS.ReadStream
+  readonly stdout: NodeJS.WriteStream
+  readonly stderr: NodeJS.WriteStream
+}
+
+export const systemIo: Io = {
+  env: process.env,
+  cwd: process.cwd(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+}
+
+type Style = Parameters<typeof styleText>[0]
+
+/** The result goes to stdout, everything else to stderr; with `--json` the result is JSON and nothing else is said. */
+export class Output {
+  readonly io: Io
+  isJson = false
+
+  constructor(io: Io) {
+    this.io = io
+  }
+
+  /** Somebody sits there and reads. */
+  get isInteractive(): boolean {
+    return this.io.stdin.isTTY && this.io.stdout.isTTY && !this.isJson
+  }
+
+  /** The result of a command. */
+  result(value: unknown, text: string): void {
+    const shown = this.isJson ? JSON.stringify(value, null, 2) : text
+    if (shown !== '') this.io.stdout.write(`${shown}\n`)
+  }
+
+  /** A part of a result that goes on: one line each. */
+  line(value: unknown, text: string): void {
+    this.io.stdout.write(`${this.isJson ? JSON.stringify(value) : text}\n`)
+  }
+
+  /** How it goes. */
+  progress(text: string): void {
+    if (!this.isJson) this.io.stderr.write(`${text}\n`)
+  }
+
+  /** What one might do next. */
+  next(text: string): void {
+    if (this.isInteractive) this.io.stderr.write(`${this.style('dim', text)}\n`)
+  }
+
+  style(style: Style, text: string): string {
+    return styleText(style, text, { stream: this.io.stdout })
+  }
+}
+
+/** Columns as wide as their widest cell. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [head, ...rows]
+  const widths = head.map((_, column) => Math.max(...all.map((row) => widthOf(row[column] ?? ''))))
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell))))
+      .join('  ')
+      .trimEnd()
+  return all.map(line).join('\n')
+}
+
+// Han, kana and Hangul take two columns.
+const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/gu
+
+function widthOf(text: string): number {
+  const bare = stripVTControlCharacters(text)
+  return [...bare].length + (bare.match(wide)?.length ?? 0)
+}

@@ -1,0 +1,92 @@
+import { Command, CommanderError, Help } from 'commander'
+import { registerAccount } from './commands/account.ts'
+import { registerApi } from './commands/api.ts'
+import { registerBots } from './commands/bots.ts'
+import { registerDeployments } from './commands/deployments.ts'
+import { registerDoctor } from './commands/doctor.ts'
+import { registerEnv } from './commands/env.ts'
+import { registerLogs } from './commands/logs.ts'
+import { registerProject } from './commands/project.ts'
+import { registerServers } from './commands/servers.ts'
+import { registerWebhooks } from './commands/webhooks.ts'
+import { Context, type GlobalOptions } from './context.ts'
+import { exit, reportOf } from './exit.ts'
+import type { Io } from './io.ts'
+import { version } from './version.ts'
+
+/** Wraps what a command does: its options and arguments, then what becomes of it. */
+export type Act = <Options extends object>(
+  work: (context: Context, options: Options, ...args: (string | undefined)[]) => Promise<number | void>,
+) => (...given: unknown[]) => Promise<void>
+
+interface Run {
+  readonly io: Io
+  readonly signal: AbortSignal
+}
+
+/** Runs one command line. Returns the exit code. */
+export async function run(args: readonly string[], { io, signal }: Run): Promise<number> {
+  let exitCode: number = exit.ok
+  const act: Act =
+    (work) =>
+    async (...given) => {
+      const command = given.at(-1) as Command
+      const options = command.optsWithGlobals<GlobalOptions>()
+      const context = new Context(io, options, signal)
+      try {
+        const values = given.slice(0, -2) as (string | undefined)[]
+        exitCode = (await work(context, options as never, ...values)) ?? exit.ok
+      } catch (error) {
+        exitCode = fail(context, signal.aborted ? signal.reason : error)
+      }
+    }
+  const program = makeProgram(io, act)
+  try {
+    await program.parseAsync([...args], { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? exit.ok : exit.usage
+  }
+  return exitCode
+}
+
+function fail(context: Context, error: unknown): number {
+  const { exitCode, ...report } = reportOf(error, context.text('loginHint'))
+  const { stderr } = context.io
+  if (context.out.isJson) stderr.write(`${JSON.stringify({ error: report })}\n`)
+  else {
+    stderr.write(`${report.message}\n`)
+    if (report.hint) stderr.write(`${report.hint}\n`)
+    if (report.requestId) stderr.write(`${context.out.style('dim', `request ${report.requestId}`)}\n`)
+  }
+  return exitCode
+}
+
+export function makeProgram(io: Io, act: Act): Command {
+  const program = new Command('botberth')
+    .description('Hosts chat bots: deploy, watch and change them from here.')
+    .version(version)
+    .option('--json', 'print the result as JSON')
+    .option('--url <url>', 'the server; BOTBERTH_URL otherwise')
+    .option('--api-key-stdin', 'read the API key from standard input')
+    .showSuggestionAfterError()
+    .showHelpAfterError('(`--help` shows what there is)')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
+  program.configureHelp({
+    showGlobalOptions: true,
+    sortSubcommands: false,
+    helpWidth: Math.min(100, new Help().helpWidth ?? 80),
+  })
+  registerAccount(program, act)
+  registerProject(program, act)
+  registerBots(program, act)
+  registerDeployments(program, act)
+  registerServers(program, act)
+  registerLogs(program, act)
+  registerEnv(program, act)
+  registerWebhooks(program, act)
+  registerApi(program, act)
+  registerDoctor(program, act)
+  return program
+}

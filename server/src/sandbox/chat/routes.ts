@@ -4,9 +4,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { App } from '../../context.ts'
 import { parseBody } from '../../http/body.ts'
 import { html } from '../../http/html.ts'
-import { isLocalRequest } from '../../http/local.ts'
 import { sendPage } from '../../http/page.ts'
 import { AppError } from '../../lib/app-error.ts'
+import { guardSandbox, isForeign, readForm } from '../gate.ts'
 import { personNamed } from './people.ts'
 
 /**
@@ -18,12 +18,7 @@ export function sandboxChatRoutes(server: FastifyInstance, app: App, client: { i
   const { db } = app.pool
 
   server.register(async (scope) => {
-    scope.addHook('onRequest', (request, _reply, done) => {
-      if (!isLocalRequest(app.config, request.raw)) done(new AppError('not_found'))
-      // A page of some other site must not edit profiles through its visitor's browser.
-      else if (request.method !== 'GET' && isForeign(request)) done(new AppError('forbidden'))
-      else done()
-    })
+    guardSandbox(scope, app)
 
     scope.get(`${base}/oauth2/authorize`, (request, reply) => {
       const asked = readAuthorization(request.query as Record<string, unknown>, client.id, request)
@@ -140,12 +135,6 @@ function readAuthorization(query: Record<string, unknown>, clientId: string, req
   }
 }
 
-/** Whether a browser says that another site has sent it here. */
-function isForeign({ headers }: FastifyRequest): boolean {
-  const { origin, host, 'sec-fetch-site': site } = headers
-  return (origin !== undefined && origin !== `http://${host}`) || site === 'cross-site' || site === 'same-site'
-}
-
 /** Codes carry what they stand for, sealed; only that one was used has to be remembered, for as long as it is valid. */
 class OneTimeCodes {
   readonly #app: App
@@ -221,10 +210,6 @@ type PublicProfile = Pick<
 function applicationJson({ id, name, description }: ApplicationRow): PublicProfile {
   const verifyKey = createHash('sha256').update(id).digest('hex')
   return { id, name, icon: null, description, bot_public: true, bot_require_code_grant: false, verify_key: verifyKey }
-}
-
-function readForm(request: FastifyRequest): Record<string, string> {
-  return Object.fromEntries(new URLSearchParams((request.body as Buffer | undefined)?.toString('utf8') ?? ''))
 }
 
 const notice = html`<p class="notice">This is a sandbox, not the real chat platform. It exists on this machine only.</p>`

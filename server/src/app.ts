@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { type AddressInfo, isIPv6 } from 'node:net'
 import { endpointList } from '@botberth/contract/endpoints.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { meRoutes, operatorRoutes } from './auth/account-routes.ts'
@@ -25,6 +25,7 @@ import { probeRoutes } from './info/probes.ts'
 import { RequestTimes } from './info/request-times.ts'
 import { infoRoutes } from './info/routes.ts'
 import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts'
+import { sandboxCodehost } from './sandbox/codehost/routes.ts'
 import { resumeRenewed } from './servers/expiry.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { streamRoutes } from './stream/routes.ts'
@@ -83,6 +84,9 @@ export async function buildServer(
   meRoutes(api, app, credentials)
   operatorRoutes(api, app, { credentials, walls })
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
+  const ownUrl = () => ownUrlOf(server)
+  const eventsUrl = () => `${ownUrl()}${apiBases.hosting}/codehost/events`
+  if (app.config.isLocal) sandboxCodehost(server, app, { ownUrl, eventsUrl })
 
   return server
 }
@@ -110,6 +114,12 @@ function needsCredential(path: string): boolean {
     path !== `${apiBases.hosting}/openapi.json` &&
     !openPaths.some((pattern) => pattern.test(path))
   )
+}
+
+/** Where programs on this very machine reach it: PUBLIC_URL may be the near end of a tunnel. */
+function ownUrlOf(server: FastifyInstance): string {
+  const { address, port } = server.server.address() as AddressInfo
+  return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
 }
 
 /** The platform that is configured, or our own stand-in for requests from this very machine. */

@@ -11,6 +11,13 @@ export interface Tables {
   audit_events: AuditEventsTable
   idempotency_keys: IdempotencyKeysTable
   sandbox_applications: SandboxApplicationsTable
+  sandbox_members: { organization: string; member: string }
+  sandbox_repositories: SandboxRepositoriesTable
+  sandbox_installations: SandboxInstallationsTable
+  sandbox_installation_repositories: { installation_id: number; repository_id: number }
+  sandbox_tokens: SandboxTokensTable
+  sandbox_statuses: SandboxStatusesTable
+  sandbox_deliveries: SandboxDeliveriesTable
   bots: BotsTable
   servers: ServersTable
   startup_variables: StartupVariablesTable
@@ -279,4 +286,64 @@ interface SandboxApplicationsTable {
   id: string
   name: string
   description: string
+}
+
+interface SandboxRepositoriesTable {
+  id: Generated<number>
+  owner: string
+  name: string
+  is_private: boolean
+  default_branch: string
+  announced: ColumnType<Record<string, string>, string | undefined, string>
+  created_at: Date
+  updated_at: Date
+  pushed_at: Date | null
+}
+
+interface SandboxInstallationsTable {
+  id: Generated<number>
+  account: string
+  holds_all: boolean
+  suspended_by: string | null
+  suspended_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+interface SandboxTokensTable {
+  hash: Buffer
+  kind: 'code' | 'manifest' | 'user' | 'refresh' | 'installation'
+  login: string | null
+  pair: string | null
+  installation_id: number | null
+  repository_ids: number[] | null
+  permissions: ColumnType<Record<string, string> | null, string | null, string | null>
+  redirect_uri: string | null
+  challenge: string | null
+  expires_at: Date
+}
+
+interface SandboxStatusesTable {
+  id: Generated<number>
+  repository_id: number
+  sha: string
+  state: string
+  context: string
+  description: string | null
+  target_url: string | null
+  creator: string | null
+  created_at: Date
+}
+
+interface SandboxDeliveriesTable {
+  id: Generated<number>
+  guid: string
+  event: string
+  action: string | null
+  body: string
+  status: Generated<'waiting' | 'delivered' | 'failed'>
+  attempts: Generated<number>
+  answer_status: number | null
+  answer: string | null
+  created_at: Date
 }

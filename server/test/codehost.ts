@@ -1,15 +1,16 @@
 import { execFile } from 'node:child_process'
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after } from 'node:test'
 import { createAppAuth } from '@octokit/auth-app'
 import { request } from '@octokit/request'
 import { listen } from '../src/http/listen.ts'
 import { makeServer } from '../src/http/server.ts'
+import { AppError } from '../src/lib/app-error.ts'
 import type { SandboxApp } from '../src/sandbox/codehost/identity.ts'
 import { type SandboxCodehost, sandboxCodehost } from '../src/sandbox/codehost/routes.ts'
 import { startTestServer, TestClock, type TestServer } from './api.ts'
@@ -56,6 +57,8 @@ export interface TestCodehost {
   as(token: string): typeof request
   installationToken(installationId: number, body?: Record<string, unknown>): Promise<string>
   userToken(login: string): Promise<{ accessToken: string; refreshToken: string }>
+  /** The sandbox alone; what it has kept stays. */
+  close(): Promise<void>
 }
 
 /** The sandbox code host on a server of its own, whose events go to a receiver that writes them down. */
@@ -79,7 +82,7 @@ export async function startTestCodehost(
   const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
 
   const fastify = makeServer(server.app, {
-    unrouted: () => Promise.resolve(),
+    unrouted: () => Promise.reject(new AppError('not_found')),
     answered: () => {},
   })
   const sandbox = sandboxCodehost(fastify, server.app, {
@@ -89,10 +92,17 @@ export async function startTestCodehost(
   const { port } = await listen(fastify, { host: '127.0.0.1', port: 0 })
   const origin = `http://127.0.0.1:${port}`
   const [web, api] = [`${origin}/sandbox/codehost`, `${origin}/sandbox/codehost/api/v3`]
+  copyIdentity(server.app.config.dataDir)
   const app = await sandbox.identity()
+  identity ??= readFileSync(identityFile(server.app.config.dataDir), 'utf8')
   noteSecret(app.clientSecret, app.webhookSecret, app.privateKey)
+  let closing: Promise<void> | undefined
+  const close = () => {
+    closing ??= fastify.close()
+    return closing
+  }
   after(async () => {
-    await fastify.close()
+    await close()
     receiver.closeAllConnections()
     receiver.close()
   })
@@ -122,7 +132,22 @@ export async function startTestCodehost(
       return data.token
     },
     userToken: (login) => signIn({ origin, app }, login),
+    close,
   }
+}
+
+/** A key takes half a second, and no test needs one of its own. */
+let identity: string | undefined
+
+function identityFile(dataDir: string): string {
+  return join(dataDir, 'sandbox', 'codehost', 'app.json')
+}
+
+function copyIdentity(dataDir: string): void {
+  const file = identityFile(dataDir)
+  if (identity === undefined || existsSync(file)) return
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, identity, { mode: 0o600 })
 }
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }

@@ -85,7 +85,6 @@ export function installationBody(
     action,
     installation: installationEventJson(installation, app, urls),
     repositories: repositories.map(repositoryNameJson),
-    ...(action === 'created' && { requester: null }),
     sender: accountJson(sender, 'User', urls),
   }
 }

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { deflateSync, gzipSync } from 'node:zlib'
 import { makeFolder, runGit, startTestCodehost } from '../../../test/codehost.ts'
+import { until } from '../../../test/until.ts'
 
 const zeros = '0'.repeat(40)
 
@@ -109,3 +113,144 @@ test('a private repository is fetched with a token that covers it, one commit by
   host.server.clock.advance(3_600_001)
   await assert.rejects(fetchAs(`x-access-token:${whole}`), refused)
 })
+
+test('only the owner and members of the owner push; the app and strangers do not', async () => {
+  const host = await startTestCodehost()
+  await host.manage('PUT', '/accounts/acme/members', { members: ['ann'] })
+  await host.manage('POST', '/repos', { fullName: 'acme/bot' })
+  const { body } = await host.manage('POST', '/installations', { account: 'acme', repositories: 'all' })
+  const folder = makeFolder()
+  await runGit(['init', '--quiet', '--initial-branch=trunk', '.'], folder)
+  await runGit(['commit', '--quiet', '--allow-empty', '-m', 'One'], folder)
+  const push = (credentials: string, ...refs: string[]) => {
+    const url = `${host.origin.replace('//', `//${credentials}@`)}/sandbox/codehost/acme/bot`
+    return runGit(['push', '--quiet', url, ...refs], folder)
+  }
+  const token = await host.installationToken(Number(body['id']))
+  const { accessToken } = await host.userToken('ann')
+  for (const stranger of ['ben:x', `x-access-token:${token}`, `ann:${accessToken}`])
+    await assert.rejects(push(stranger, 'trunk'), /403/, stranger)
+  await push('Ann:x', 'trunk')
+  const [, event] = await host.waitForEvents(2)
+  assert.deepEqual(
+    [event?.body['ref'], (event?.body['sender'] as { login: string } | undefined)?.login],
+    ['refs/heads/trunk', 'Ann'],
+  )
+  const { data } = await host.as(token)('GET /repos/{owner}/{repo}', { owner: 'acme', repo: 'bot' })
+  assert.equal(data.default_branch, 'trunk', 'the first branch of an empty repository')
+  await assert.rejects(push('ann:x', ':trunk'), /deletion of the current branch prohibited|remote rejected/)
+  await runGit(['tag', '-a', 'v1', '-m', 'First'], folder)
+  await push('acme:x', 'v1')
+  const tag = (await host.waitForEvents(3))[2]?.body
+  const head = await runGit(['rev-parse', 'HEAD'], folder)
+  assert.deepEqual([tag?.['ref'], (tag?.['head_commit'] as { id: string } | undefined)?.id], ['refs/tags/v1', head])
+  await runGit(
+    ['push', '--quiet', `${host.origin.replace('//', '//ann:x@')}/sandbox/codehost/acme/bot`, 'trunk'],
+    folder,
+  )
+  assert.equal(host.events.length, 3, 'nothing changed, nothing told')
+})
+
+test('what git does not ask is not answered: old protocols, other types, other paths, too much', async () => {
+  const host = await startTestCodehost()
+  await host.manage('POST', '/repos', { fullName: 'ann/bot', files: { a: '1' } })
+  const path = `${host.web}/ann/bot.git`
+  const get = async (rest: string) => (await fetch(`${path}${rest}`)).status
+  assert.equal(await get('/info/refs?service=git-upload-pack'), 200)
+  assert.equal(await get('/info/refs'), 403)
+  assert.equal(await get('/info/refs?service=git-upload-archive'), 403)
+  assert.equal(await get('/info/refs?service=git-upload-pack&service=x'), 403)
+  for (const rest of ['/HEAD', '/config', '/objects/info/packs', '/..%2f..%2fapp.json', '/%2e%2e/app.json'])
+    assert.equal(await get(rest), 404, rest)
+  assert.equal((await fetch(`${host.web}/..%2f..%2fx/y.git/info/refs?service=git-upload-pack`)).status, 401)
+  const post = async (
+    service: string,
+    init: { headers?: Record<string, string>; body: string | Uint8Array<ArrayBuffer> },
+  ) => {
+    const answer = await fetch(`${path}/${service}`, {
+      method: 'POST',
+      ...init,
+      headers: { 'content-type': `application/x-${service}-request`, ...init.headers },
+    })
+    return [answer.status, await answer.text()] as const
+  }
+  assert.equal((await post('git-upload-pack', { headers: { 'content-type': 'text/plain' }, body: '0000' }))[0], 415)
+  assert.equal((await post('git-upload-pack', { headers: { 'content-encoding': 'br' }, body: '0000' }))[0], 415)
+  assert.equal((await post('git-receive-pack', { body: '0000' }))[0], 401)
+  const tooLong = await new Promise<number>((resolve, reject) => {
+    const headers = { 'content-type': 'application/x-git-upload-pack-request', 'content-length': String(2 ** 31) }
+    const asked = request(`${path}/git-upload-pack`, { method: 'POST', headers }, ({ statusCode = 0 }) => {
+      asked.destroy()
+      resolve(statusCode)
+    })
+    asked.on('error', reject)
+    asked.write('0000')
+  })
+  assert.equal(tooLong, 413)
+  // What a client with much to say sends, and the same that is no gzip at all.
+  const head = await runGit(['ls-remote', path, 'HEAD']).then((line) => line.slice(0, 40))
+  const wants = `0032want ${head}\n00000009done\n`
+  const packed = await post('git-upload-pack', { headers: { 'content-encoding': 'gzip' }, body: gzipSync(wants) })
+  assert.deepEqual([packed[0], packed[1].includes('PACK')], [200, true])
+  const rubbish = await post('git-upload-pack', { headers: { 'content-encoding': 'gzip' }, body: wants })
+  assert.equal(rubbish[1].includes('PACK'), false)
+})
+
+test('a pack that would fill the disk is refused however well it is packed', async () => {
+  const host = await startTestCodehost()
+  await host.manage('POST', '/repos', { fullName: 'ann/bot', files: { a: '1' } })
+  const line = `${zeros} ${'1'.repeat(40)} refs/heads/x\0report-status side-band-64k\n`
+  const command = `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`
+  const body = gzipSync(Buffer.concat([Buffer.from(command), packOfZeros(130 * 1024 * 1024)]))
+  assert(body.length < 1024 * 1024)
+  const answer = await fetch(`${host.web}/ann/bot.git/git-receive-pack`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${btoa('ann:x')}`,
+      'content-type': 'application/x-git-receive-pack-request',
+      'content-encoding': 'gzip',
+    },
+    body,
+  })
+  assert.match(await answer.text(), /exceeds maximum allowed size/)
+})
+
+/** One blob, its zeros stored as they are. */
+function packOfZeros(sizeBytes: number): Buffer {
+  const size: number[] = [0x30 | (sizeBytes & 0x0f)]
+  for (let rest = Math.floor(sizeBytes / 16); rest > 0; rest = Math.floor(rest / 128)) {
+    size.push((size.pop() ?? 0) | 0x80, rest & 0x7f)
+  }
+  const head = Buffer.from('PACK\0\0\0\x02\0\0\0\x01', 'latin1')
+  const pack = Buffer.concat([head, Buffer.from(size), deflateSync(Buffer.alloc(sizeBytes), { level: 0 })])
+  return Buffer.concat([pack, createHash('sha1').update(pack).digest()])
+}
+
+const hasProc = existsSync('/proc/self/environ')
+
+test('a client that goes away in the middle leaves no git behind', { skip: !hasProc }, async () => {
+  const host = await startTestCodehost()
+  await host.manage('POST', '/repos', { fullName: 'ann/bot', files: { a: '1' } })
+  const asked = request(`${host.web}/ann/bot.git/git-receive-pack`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa('ann:x')}`, 'content-type': 'application/x-git-receive-pack-request' },
+  })
+  asked.on('error', () => {}) // it is cut below
+  asked.write('00')
+  const folder = host.server.app.config.dataDir
+  await until('git to run', async () => gitProcesses(folder).length > 0)
+  asked.destroy()
+  await until('git to be gone', async () => gitProcesses(folder).length === 0)
+})
+
+/** By their environment, which names the folder. */
+function gitProcesses(folder: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`GIT_PROJECT_ROOT=${folder}`)
+    } catch {
+      return false // gone, or not ours
+    }
+  })
+}

@@ -59,16 +59,23 @@ export async function readRefs(folder: string): Promise<Record<string, string>> 
 /** The commit behind a branch, a tag or a hash, in the order in which the platform looks; undefined if there is none. */
 export async function findCommit(folder: string, ref: string): Promise<string | undefined> {
   if (branchProblem(ref) !== undefined) return undefined
-  const names = [`refs/heads/${ref}`, `refs/tags/${ref}`, `refs/${ref}`]
-  const asked = [...names, ...(/^[0-9a-f]{7,40}$/.test(ref) ? [ref] : [])].map((name) => `${name}^{commit}`)
-  const output = await git(folder, ['cat-file', '--batch-check=%(objectname)'], { input: `${asked.join('\n')}\n` })
-  return output.split('\n').find((line) => /^[0-9a-f]{40}$/.test(line))
+  const hash = /^[0-9a-f]{7,40}$/.test(ref) ? [ref] : []
+  return findFirst(folder, [`refs/heads/${ref}`, `refs/tags/${ref}`, `refs/${ref}`, ...hash])
+}
+
+export async function findBranch(folder: string, name: string): Promise<string | undefined> {
+  return branchProblem(name) === undefined ? findFirst(folder, [`refs/heads/${name}`]) : undefined
 }
 
 /** The commit that an object is, or that a tag leads to; undefined: it is something else. */
-export async function findObjectCommit(folder: string, sha: string): Promise<string | undefined> {
-  const output = await git(folder, ['cat-file', '--batch-check=%(objectname)'], { input: `${sha}^{commit}\n` })
-  return /^[0-9a-f]{40}$/m.exec(output)?.[0]
+export function findObjectCommit(folder: string, sha: string): Promise<string | undefined> {
+  return findFirst(folder, [sha])
+}
+
+async function findFirst(folder: string, names: readonly string[]): Promise<string | undefined> {
+  const input = names.map((name) => `${name}^{commit}\n`).join('')
+  const output = await git(folder, ['cat-file', '--batch-check=%(objectname)'], { input })
+  return output.split('\n').find((line) => /^[0-9a-f]{40}$/.test(line))
 }
 
 const format = ['H', 'T', 'P', 'an', 'ae', 'at', 'cn', 'ce', 'ct', 'B'].map((field) => `%${field}%x00`).join('')
@@ -106,9 +113,12 @@ export async function findMergeBase(folder: string, base: string, head: string):
   return output.trim() || undefined
 }
 
+/** Known to every git, whether a repository has it or not. */
+const emptyTree = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+
 /** Every file that differs, of two commits; `from` undefined: of a commit that has no parent. */
 export async function readChanges(folder: string, from: string | undefined, to: string): Promise<FileChange[]> {
-  const trees = from === undefined ? ['--root', to] : [from, to]
+  const trees = [from ?? emptyTree, to]
   const flags = ['-r', '-z', '--raw', '--numstat', '--no-renames', '--no-commit-id', '--abbrev=40']
   const output = await git(folder, ['diff-tree', ...flags, '--end-of-options', ...trees, '--'])
   return parseChanges(output)

@@ -5,7 +5,7 @@ import { branchProblem } from '../../source/git-url.ts'
 import { isLogin, isSameLogin } from './accounts.ts'
 import { insertDelivery } from './deliveries.ts'
 import { installationRepositoriesBody, type RepositoryAction, repositoryBody } from './event-bodies.ts'
-import { addCommit, findCommit, initRepository, removeRepository } from './git.ts'
+import { addCommit, findBranch, initRepository, removeRepository } from './git.ts'
 import { type Host, repositoryFolder, urlsAt } from './host.ts'
 import { type Installation, listHolders } from './installations.ts'
 import { announcePush } from './push.ts'
@@ -19,7 +19,9 @@ const reserved = [
   'apps',
   'avatars',
   'deliveries',
+  'events',
   'faults',
+  'forms',
   'installations',
   'login',
   'repos',
@@ -74,8 +76,7 @@ export async function commitFiles(
   if (message !== undefined && (typeof message !== 'string' || message.length > 10_000 || message.includes('\0')))
     throw wrong('`message` takes up to 10,000 characters.')
   const folder = repositoryFolder(host, repository.id)
-  const from =
-    (await findCommit(folder, `heads/${name}`)) ?? (await findCommit(folder, `heads/${repository.default_branch}`))
+  const from = (await findBranch(folder, name)) ?? (await findBranch(folder, repository.default_branch))
   await addCommit(folder, {
     branch: name,
     from,

@@ -9,8 +9,8 @@ import { loginFor } from './accounts.ts'
 import { readObject } from './call.ts'
 import { base, type Host } from './host.ts'
 import type { SandboxApp } from './identity.ts'
-import { notice } from './notice-pages.ts'
 import { issueCode, issueUserTokens, redeem, refreshMs, userMs } from './tokens.ts'
+import { notice } from './view-pages.ts'
 
 /** The web flow: a person agrees, a code comes back, the code becomes tokens, and those become newer ones. */
 export function oauthRoutes(scope: FastifyInstance, host: Host): void {

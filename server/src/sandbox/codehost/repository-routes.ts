@@ -1,7 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { addLinks, apiRoute, type Call, pageOf, readObject } from './call.ts'
 import { covers, getPermitted, getVisible, grants } from './caller.ts'
-import { countCommits, findCommit, findMergeBase, readChanges, readCommit, readCommits, readRefs } from './git.ts'
+import {
+  countCommits,
+  findBranch,
+  findCommit,
+  findMergeBase,
+  readChanges,
+  readCommit,
+  readCommits,
+  readRefs,
+} from './git.ts'
 import { type Host, repositoryFolder } from './host.ts'
 import { readId } from './installations.ts'
 import { findRepository, findRepositoryById, fullName, type Repository } from './repositories.ts'
@@ -48,7 +57,7 @@ export function repositoryRoutes(scope: FastifyInstance, host: Host): void {
   route('GET', '/repos/:owner/:repo/branches/*', async (call) => {
     const { repository, folder } = await getContents(call, await find(call))
     const { '*': name = '' } = call.params
-    const sha = await findCommit(folder, `heads/${name}`)
+    const sha = await findBranch(folder, name)
     if (sha === undefined) throw new WireError(404, 'Branch not found')
     const self = `${urlOf(call, repository)}/branches/${encodeURIComponent(name)}`
     return {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../context.ts'
@@ -13,6 +14,7 @@ import { apiBase, type Host } from './host.ts'
 import { readSandboxApp, type SandboxApp } from './identity.ts'
 import { manageRoutes } from './manage-routes.ts'
 import { oauthRoutes } from './oauth-routes.ts'
+import { codehostPages } from './pages.ts'
 import { rateLimitHeaders } from './rate-limit.ts'
 import { repositoryRoutes } from './repository-routes.ts'
 import { notFound, WireError } from './wire-error.ts'
@@ -49,7 +51,8 @@ export function sandboxCodehost(server: FastifyInstance, app: App, { ownUrl, eve
   const faults = new Faults()
 
   server.addHook('onListen', (done) => {
-    deliveries.wake() // what an earlier start has left
+    // What an earlier start has left; where there is no app yet, nothing was ever sent.
+    if (existsSync(join(folder, 'app.json'))) deliveries.wake()
     done()
   })
   server.addHook('preClose', () => deliveries.close())
@@ -57,6 +60,7 @@ export function sandboxCodehost(server: FastifyInstance, app: App, { ownUrl, eve
   server.register(async (scope) => {
     guardSandbox(scope, app)
     manageRoutes(scope, host, faults)
+    codehostPages(scope, host)
   })
 
   server.register(async (scope) => {

@@ -44,6 +44,16 @@ export function listStatuses(db: Db, repositoryId: number, sha: string): Promise
     .execute()
 }
 
+export function listRecentStatuses(db: Db, repositoryId: number, most: number): Promise<Status[]> {
+  return db
+    .selectFrom('sandbox_statuses')
+    .selectAll()
+    .where('repository_id', '=', repositoryId)
+    .orderBy('id', 'desc')
+    .limit(most)
+    .execute()
+}
+
 export function latestByContext(newestFirst: readonly Status[]): Status[] {
   const seen = new Map<string, Status>()
   for (const status of newestFirst) if (!seen.has(status.context)) seen.set(status.context, status)

@@ -22,6 +22,8 @@ export interface GitServer {
   commit(name: string, files: Files, options?: CommitOptions): Promise<string>
   /** Makes a path answer something else than git would. */
   answer(name: string, how: 'unauthorized' | 'redirect' | 'hang' | 'fail'): string
+  /** Makes a repository private: only whoever sends this in `Authorization` gets it; with `hold`, they wait for it first. */
+  protect(name: string, authorization: string, hold?: () => Promise<void>): void
   /** Method and path of each request, oldest first. */
   readonly requests: readonly string[]
   close(): Promise<void>
@@ -32,11 +34,15 @@ export async function startGitServer(): Promise<GitServer> {
   const root = await mkdtemp(join(process.env['TEST_SCRATCH'] ?? tmpdir(), 'git-server-'))
   const answers = new Map<string, string>()
   const requests: string[] = []
+  const keys = new Map<string, { authorization: string; hold: () => Promise<void> }>()
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`)
     const name = [...answers.keys()].find((name) => request.url?.startsWith(`/${name}/`))
-    if (name === undefined) serveGit(root, request, response)
-    else misbehave(answers.get(name), request, response)
+    const key = [...keys].find(([name]) => request.url?.startsWith(`/${name}/`))?.[1]
+    if (name !== undefined) misbehave(answers.get(name), request, response)
+    else if (key === undefined) serveGit(root, request, response)
+    else if (request.headers.authorization !== key.authorization) misbehave('unauthorized', request, response)
+    else void key.hold().then(() => serveGit(root, request, response))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -55,6 +61,9 @@ export async function startGitServer(): Promise<GitServer> {
     answer(name, how) {
       answers.set(name, how)
       return `${url}/${name}`
+    },
+    protect(name, authorization, hold = () => Promise.resolve()) {
+      keys.set(name, { authorization, hold })
     },
     async close() {
       server.closeAllConnections()

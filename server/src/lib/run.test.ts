@@ -159,3 +159,20 @@ test('an error of the one who listens ends the program and is passed on', async 
   })
   await assert.rejects(promise, /^Error: no more$/)
 })
+
+test('a secret is read by the child, or a child of it, and is in no command line or variable', async () => {
+  const { stdout } = await run(['sh', '-c', 'sh -c "cat <&3"; cat <&3; env'], {
+    env: { PATH: process.env['PATH'] ?? '' },
+    timeoutMs: 20_000,
+    secretInput: 'between us\n',
+  })
+  assert.equal(stdout.split('between us').length, 2)
+})
+
+test('a child that does not read its secret does no harm', async () => {
+  await run(['true'], {
+    env: { PATH: process.env['PATH'] ?? '' },
+    timeoutMs: 20_000,
+    secretInput: 'x'.repeat(1_000_000),
+  })
+})

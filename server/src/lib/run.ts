@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -11,6 +12,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Descriptors of ours that the child gets as 3, 4 and so on. */
   readonly fds?: readonly (number | 'ignore')[]
+  /** What the child, or a child of it, can read once from the descriptor after those: what nobody else is to see. */
+  readonly secretInput?: string
   /** Of output that is read in a tenth of a second; the child waits when it writes more. */
   readonly bytesMax?: number
   /** Called for each line without its ending; one longer than 8 KiB comes in pieces. */
@@ -57,6 +60,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   if (options.signal?.aborted) throw fail('aborted')
 
   const child = start(argv, options, masked.all)
+  if (options.secretInput !== undefined) giveInput(child, options)
   if (child.pid !== undefined) options.onStart?.(child.pid)
   const guard = watch(child, options)
   const take = (stream: 'stdout' | 'stderr') =>
@@ -116,7 +120,7 @@ export class RunError extends Error {
 
 function start(
   argv: readonly string[],
-  { cwd, env, fds = [] }: RunOptions,
+  { cwd, env, fds = [], secretInput }: RunOptions,
   mask: (text: string) => string,
 ): ChildProcess {
   const [file = '', ...args] = argv
@@ -125,11 +129,18 @@ function start(
       ...(cwd !== undefined && { cwd }),
       env,
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe', ...fds],
+      stdio: ['ignore', 'pipe', 'pipe', ...fds, ...(secretInput === undefined ? [] : ['pipe' as const])],
     })
   } catch (error) {
     throw startError(argv, error as NodeJS.ErrnoException, mask)
   }
+}
+
+/** Through a socket that has no name: it is in no file, and on no command line. */
+function giveInput(child: ChildProcess, { fds = [], secretInput = '' }: RunOptions): void {
+  const input = child.stdio[3 + fds.length] as Socket | null | undefined
+  input?.on('error', () => {}) // one that does not read it may have ended already
+  input?.end(secretInput)
 }
 
 /** Without Node's own error as its cause, because that carries all arguments, secrets included. */

@@ -255,3 +255,52 @@ test('ssh goes to the checked address, and a failure there is told', async () =>
     listener.close()
   }
 })
+
+const password = 'ghs_token0123456789token0123456789'
+const credentials = { username: 'x-access-token', password }
+const basic = `Basic ${Buffer.from(`x-access-token:${password}`).toString('base64')}`
+
+/** Command lines and variables of all processes that this one may look at. */
+function everyProcess(): string {
+  const read = (file: string) => {
+    try {
+      return readFileSync(file, 'utf8')
+    } catch {
+      return '' // ended meanwhile, or somebody else's
+    }
+  }
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map((pid) => read(`/proc/${pid}/cmdline`) + read(`/proc/${pid}/environ`)).join('\n')
+}
+
+test('a private repository is fetched by a token that no process list, file or line shows', async () => {
+  const { url, sha } = await server.addRepo('private', { 'a.txt': 'secret plans' })
+  const seen: string[] = []
+  const hold = () => {
+    seen.push(everyProcess())
+    return Promise.resolve()
+  }
+  server.protect('private', basic, hold)
+  const lines: string[] = []
+  for (const options of [{}, { branch: 'main' }, { commit: sha }]) {
+    const { into, fetched } = await fetchInto(url, { ...options, credentials, onLine: (line) => lines.push(line) })
+    assert.equal(fetched.commitSha, sha)
+    for (const file of readdirSync(into, { recursive: true, encoding: 'utf8' }))
+      assert.equal(readFileSync(join(into, file), 'utf8').includes(password), false, file)
+  }
+  assert(seen.length >= 3 && seen.every((text) => process.platform !== 'linux' || text.includes('git-remote-http')))
+  for (const text of [...seen, ...lines])
+    for (const secret of [password, basic.slice(6)]) assert.equal(text.includes(secret), false)
+})
+
+test('a token that is not taken is an error that does not show it', async () => {
+  const { url } = await server.addRepo('closed', { 'a.txt': '' })
+  server.protect('closed', 'Basic of-somebody-else')
+  const into = mkdtempSync(join(scratch, 'into-'))
+  const error = await fetchCommit({ url, into, guard, timeoutMs: 20_000, credentials }).then(
+    () => assert.fail('fetched'),
+    (reason: unknown) => reason as StepError,
+  )
+  assert.equal(error.code, 'repository_not_found')
+  assert.equal(`${error.message} ${String(error.cause)}`.includes(password), false)
+})

@@ -17,6 +17,8 @@ export interface FetchRequest extends SshFiles {
   /** An empty folder. After a failure it may hold a part of the files. */
   readonly into: string
   readonly guard: AddressGuard
+  /** For a repository over HTTP that asks who we are. They reach no command line, no file and no variable. */
+  readonly credentials?: { readonly username: string; readonly password: string }
   readonly timeoutMs: number
   readonly signal?: AbortSignal
   /** What git and the other side have to say. */
@@ -96,8 +98,14 @@ function explain(error: unknown, isLate: boolean): unknown {
 
 type Git = (args: readonly string[], onStdout?: (line: string) => void) => Promise<void>
 
-function gitFor({ into, onLine, timeoutMs }: FetchRequest, remote: PinnedRemote, signal: AbortSignal): Git {
-  const config = [...settings, ...remote.config].flatMap((setting) => ['-c', setting])
+function gitFor(
+  { into, onLine, timeoutMs, credentials }: FetchRequest,
+  remote: PinnedRemote,
+  signal: AbortSignal,
+): Git {
+  const helper = credentials ? [credentialHelper] : []
+  const config = [...settings, ...helper, ...remote.config].flatMap((setting) => ['-c', setting])
+  const secretInput = credentials && `username=${credentials.username}\npassword=${credentials.password}\n`
   return async (args, onStdout) => {
     await run(['git', ...config, ...args], {
       cwd: into,
@@ -105,10 +113,21 @@ function gitFor({ into, onLine, timeoutMs }: FetchRequest, remote: PinnedRemote,
       timeoutMs,
       signal,
       // Git names the folder in some of its complaints; the author has no business with paths of this server.
-      masks: [into, realpathSync(into)],
+      masks: [into, realpathSync(into), ...masksOf(credentials)],
+      ...(secretInput && { secretInput }),
       onLine: (line, stream) => (stream === 'stdout' ? onStdout?.(line) : onLine?.(line)),
     })
   }
+}
+
+/** Asked by git when the other side wants to know who we are; reads what `run` gives. The argument is git's verb. */
+const credentialHelper = 'credential.helper=!f() { cat <&3; }; f'
+
+/** As it is, and as it stands in a header. */
+function masksOf(credentials: FetchRequest['credentials']): string[] {
+  if (!credentials) return []
+  const { username, password } = credentials
+  return [password, Buffer.from(`${username}:${password}`).toString('base64')]
 }
 
 const settings = [

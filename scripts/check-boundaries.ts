@@ -13,7 +13,7 @@ const folders =
 /** These import nothing of the server but `lib`, so that they work and are tested without a database. */
 const onlyLib = ['runtime', 'source', 'chat']
 /** Files at the top: what ties everything together, and what everything may know. */
-const tops = ['main', 'app', 'work', 'admin']
+const tops = ['main', 'app', 'work', 'admin', 'codehost-setup']
 const forAll = ['context', 'config']
 
 const imports = new Map<string, string[]>()

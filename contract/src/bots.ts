@@ -20,7 +20,19 @@ export const Bot = Type.Object({
   gitBranch: Nullable(Type.String()),
   autoDeployEnabled: Type.Boolean(),
   templateId: Nullable(Type.String()),
-  repo: Nullable(Type.Object({ installationId: Type.Integer(), repoId: Type.Integer(), fullName: Type.String() })),
+  repo: Nullable(
+    Type.Object({
+      installationId: Type.Integer(),
+      repoId: Type.Integer(),
+      fullName: Type.String(),
+      problem: Nullable(
+        OneOf(['suspended', 'removed', 'deleted', 'transferred'], {
+          description:
+            'Why it cannot be deployed from: the installation is suspended, or no longer holds the repository, which may be gone or somebody else’s. Null: all is well.',
+        }),
+      ),
+    }),
+  ),
   server: Type.Object({
     identifier: Type.String(),
     state: serverState,

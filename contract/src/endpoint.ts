@@ -8,9 +8,11 @@ import { type ErrorCode, errors } from './errors.ts'
  * `caller`: an API key or a JWT.
  * `cookie`: the session's cookie, sent by a page of our own.
  * `session`: somebody who signed in, by the session's cookie or its JWT; an API key is no session.
+ * `navigation`: a caller, or a browser that follows a link of ours with its session's cookie.
  * `operator`: a caller whose role is `owner`.
+ * `signed`: whoever signs the body with the secret that we share with the platform; bad signatures are limited.
  */
-export type Access = 'public' | 'open' | 'caller' | 'cookie' | 'session' | 'operator'
+export type Access = 'public' | 'open' | 'caller' | 'cookie' | 'session' | 'navigation' | 'operator' | 'signed'
 
 export interface Endpoint {
   readonly api: 'hosting' | 'list'
@@ -59,7 +61,8 @@ export function possibleErrors(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.rawBody) codes.add('payload_too_large').add('unsupported_media_type')
   if (endpoint.query) codes.add('validation_failed')
   if (endpoint.params) codes.add('not_found')
-  if (['caller', 'cookie', 'session'].includes(endpoint.access)) codes.add('unauthenticated').add('account_suspended')
+  if (['caller', 'cookie', 'session', 'navigation'].includes(endpoint.access))
+    codes.add('unauthenticated').add('account_suspended')
   if (endpoint.access === 'operator') codes.add('unauthenticated').add('account_suspended').add('forbidden')
   if (endpoint.creates) codes.add('validation_failed').add('idempotency_key_reused')
   if (endpoint.creates === 'withSecret') codes.add('secret_not_repeatable')

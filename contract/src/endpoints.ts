@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 import { auth } from './auth.ts'
 import { bots } from './bots.ts'
+import { codehost } from './codehost.ts'
 import { deployments } from './deployments.ts'
 import type { Endpoint } from './endpoint.ts'
 import { files } from './files.ts'
@@ -18,6 +19,7 @@ export const endpoints = {
   ...bots,
   ...files,
   ...deployments,
+  ...codehost,
   ...servers,
   ...stream,
   ...webhooks,

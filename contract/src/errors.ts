@@ -40,6 +40,12 @@ export const errors = {
     text: 'Send an API key in `x-api-key`, or a token in `Authorization: Bearer`. None was sent, or it is not valid.',
     remedy: 'Create a key in the dashboard under Settings, API keys, or sign in again.',
   },
+  signature_invalid: {
+    status: 401,
+    title: 'The signature does not fit',
+    text: 'The body is not signed, or not with the secret that this server shares with the code host.',
+    remedy: 'Set the same webhook secret on the code host and in CODEHOST_WEBHOOK_SECRET.',
+  },
   forbidden: {
     status: 403,
     title: 'Not allowed',
@@ -118,11 +124,25 @@ export const errors = {
     text: 'This server has no chat platform to sign in with.',
     remedy: 'The operator sets CHAT_CLIENT_ID and CHAT_CLIENT_SECRET. API keys work meanwhile.',
   },
+  codehost_not_configured: {
+    status: 409,
+    title: 'The code host is not set up',
+    text: 'This server has no code host to connect to.',
+    remedy:
+      'The operator runs `npm run codehost:setup`. Public repositories work meanwhile, and others by a deploy key.',
+  },
+  codehost_not_connected: {
+    status: 409,
+    title: 'Your account on the code host is not connected',
+    text: 'Connect your account on the code host first: it was never connected, or the code host no longer takes its token.',
+    remedy: 'Open /api/v1/auth/codehost/connect in a browser that is signed in here.',
+  },
   payload_too_large: {
     status: 413,
     title: 'The body is too large',
     text: 'The body is larger than this endpoint takes.',
-    remedy: 'JSON bodies may have up to 256 KiB, files 10 MiB, archives of source 100 MiB.',
+    remedy:
+      'JSON bodies may have up to 256 KiB, files 10 MiB, events of the code host 25 MiB, archives of source 100 MiB.',
   },
   unsupported_media_type: {
     status: 415,

@@ -28,6 +28,8 @@ export const AuditEvent = Type.Object({
     'key_revoked',
     'device_approved',
     'device_denied',
+    'codehost_connected',
+    'codehost_disconnected',
     'suspended',
     'unsuspended',
   ]),
@@ -94,6 +96,7 @@ export const me = {
         webhooks: Type.Array(
           Type.Object({ id: Type.String(), url: Type.String(), createdAt: Time('When it was made.') }),
         ),
+        codehost: Nullable(Type.Object({ login: Type.String(), connectedAt: Time('When it was connected.') })),
         audit: Type.Array(AuditEvent),
       }),
     },

@@ -57,7 +57,7 @@ function operation(name: string, endpoint: Endpoint): Record<string, unknown> {
     tags: [endpoint.tag],
     summary: endpoint.summary,
     ...(endpoint.description && { description: endpoint.description }),
-    ...(endpoint.access === 'caller' || endpoint.access === 'operator'
+    ...(['caller', 'navigation', 'operator'].includes(endpoint.access)
       ? { security: [{ apiKey: [] }, { accessToken: [] }] }
       : { security: [] }),
     ...(parameters.length > 0 && { parameters }),

@@ -11,6 +11,10 @@ import { originOf } from './auth/sessions.ts'
 import { Tokens } from './auth/tokens.ts'
 import { botRoutes } from './bots/routes.ts'
 import type { ChatPlatform } from './chat/client.ts'
+import { CodehostClient } from './codehost/client.ts'
+import { eventRoutes } from './codehost/event-routes.ts'
+import { codehostRoutes } from './codehost/routes.ts'
+import { findStoredApp } from './codehost/stored-app.ts'
 import type { App } from './context.ts'
 import { fileRoutes } from './deployments/file-routes.ts'
 import { insertDeployment } from './deployments/queries.ts'
@@ -24,7 +28,10 @@ import { pageRoutes } from './info/pages.ts'
 import { probeRoutes } from './info/probes.ts'
 import { RequestTimes } from './info/request-times.ts'
 import { infoRoutes } from './info/routes.ts'
+import { AddressGuard } from './lib/address-guard.ts'
 import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts'
+import { apiBase as sandboxApi, sandboxFolder } from './sandbox/codehost/host.ts'
+import { readSandboxApp } from './sandbox/codehost/identity.ts'
 import { sandboxCodehost } from './sandbox/codehost/routes.ts'
 import { resumeRenewed } from './servers/expiry.ts'
 import { serverRoutes } from './servers/routes.ts'
@@ -79,6 +86,8 @@ export async function buildServer(
       await insertDeployment(db, { botId, source: 'power', nodeId: work.nodeId, now: app.clock.now() })
     },
   })
+  codehostRoutes(api, app, { credentials })
+  eventRoutes(api, app, gatekeeper)
   webhookRoutes(api, app, work.guard)
   streamRoutes(api, app, { ...work, credentials, server })
   meRoutes(api, app, credentials)
@@ -86,7 +95,7 @@ export async function buildServer(
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
   const ownUrl = () => ownUrlOf(server)
   const eventsUrl = () => `${ownUrl()}${apiBases.hosting}/codehost/events`
-  if (app.config.isLocal) sandboxCodehost(server, app, { ownUrl, eventsUrl })
+  if (app.config.isLocal && !app.config.codehost) sandboxCodehost(server, app, { ownUrl, eventsUrl })
 
   return server
 }
@@ -140,3 +149,32 @@ function platformFor(
     clientSecret: client.secret,
   }
 }
+
+/**
+ * The code host that is configured, or the one that the set-up stored, or our own stand-in on a server that only this
+ * machine reaches. Made when it is first asked for. `ownUrl`: where this server reaches itself.
+ */
+export function makeCodehost(app: Omit<App, 'codehost'>, ownUrl: () => string): App['codehost'] {
+  const { config, pool, secrets } = app
+  let made: Promise<CodehostClient | undefined> | undefined
+  const make = async () => {
+    const settings = config.codehost ?? (await findStoredApp(pool.db, secrets))
+    if (settings)
+      return new CodehostClient(
+        { ...settings, isSandbox: false, guard: new AddressGuard(config.allowedPrivateNets) },
+        app,
+      )
+    if (!config.isLocal) return undefined
+    const sandbox = { apiUrl: ownUrl() + sandboxApi, isSandbox: true, guard: new AddressGuard(loopbackNets) }
+    return new CodehostClient({ ...(await readSandboxApp(sandboxFolder(config), app.clock.now())), ...sandbox }, app)
+  }
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined // the database was away, say
+      throw error
+    })
+    return made
+  }
+}
+
+const loopbackNets = ['127.0.0.0/8', '::1/128']

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { ConfigError, readConfig } from './config.ts'
 
@@ -92,5 +93,35 @@ test('private networks are closed to outgoing requests, but for loopback on a lo
   assert.throws(
     () => readConfig({ ALLOWED_PRIVATE_NETS: '10.0.0.0/8,lan' }),
     /ALLOWED_PRIVATE_NETS is "10.0.0.0\/8,lan"/,
+  )
+})
+
+test('the code host is set whole or not at all, and its key may come in three ways', () => {
+  const { privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+  })
+  const env = {
+    CODEHOST_APP_ID: '12345',
+    CODEHOST_CLIENT_ID: 'Iv1.abc',
+    CODEHOST_CLIENT_SECRET: 'secret',
+    CODEHOST_WEBHOOK_SECRET: 'a secret of 16 or more'.replaceAll(' ', '-'),
+  }
+  for (const key of [privateKey, privateKey.replaceAll('\n', '\\n'), Buffer.from(privateKey).toString('base64')]) {
+    const { codehost } = readConfig({ ...env, CODEHOST_PRIVATE_KEY: key })
+    assert.equal(codehost?.privateKey.trim(), privateKey.trim())
+    assert.deepEqual([codehost?.appId, codehost?.apiUrl], [12_345, 'https://api.github.com'])
+  }
+  const url = { CODEHOST_API_URL: 'https://git.example.org/api/v3/' }
+  assert.equal(
+    readConfig({ ...env, ...url, CODEHOST_PRIVATE_KEY: privateKey }).codehost?.apiUrl,
+    'https://git.example.org/api/v3',
+  )
+  assert.equal(readConfig({}).codehost, undefined)
+  assert.throws(() => readConfig(env), /CODEHOST_PRIVATE_KEY is missing: set all of/)
+  assert.throws(
+    () => readConfig({ ...env, CODEHOST_PRIVATE_KEY: 'hunter2hunter2' }),
+    (error: unknown) => error instanceof ConfigError && !error.message.includes('hunter2'),
   )
 })

@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import { isAbsolute, resolve } from 'node:path'
 import { type Cidr, isLoopbackHost, parseCidr } from './lib/address.ts'
@@ -102,6 +103,42 @@ export const variables = {
     text: 'The REST API of the chat platform.',
     parse: (value) => (/^https?:\/\//.test(value) && URL.canParse(value) ? value.replace(/\/+$/, '') : undefined),
   }),
+  CODEHOST_APP_ID: variable({
+    default: 'unset: the app that `npm run codehost:setup` stored, else the sandbox, on a loopback bind',
+    takes: 'a number',
+    text: 'The GitHub App through which repositories are linked. Set this and the next four, or none of them.',
+    parse: (value) => wholeNumber(value, 9_999_999_999),
+  }),
+  CODEHOST_PRIVATE_KEY: variable({
+    default: 'unset',
+    takes: 'an RSA key as PEM, in lines, with `\\n` for their ends, or in base64',
+    text: 'With which the app signs in.',
+    parse: parsePrivateKey,
+  }),
+  CODEHOST_CLIENT_ID: variable({
+    default: 'unset',
+    takes: 'what the app’s page shows',
+    text: 'With which people connect their accounts.',
+    parse: (value) => (/^[\w.-]{1,100}$/.test(value) ? value : undefined),
+  }),
+  CODEHOST_CLIENT_SECRET: variable({
+    default: 'unset',
+    takes: 'the secret that belongs to `CODEHOST_CLIENT_ID`',
+    text: 'With which people connect their accounts.',
+    parse: (value) => (/^[!-~]+$/.test(value) ? value : undefined),
+  }),
+  CODEHOST_WEBHOOK_SECRET: variable({
+    default: 'unset',
+    takes: '16 or more printable characters without spaces',
+    text: 'With which the code host signs its events.',
+    parse: (value) => (/^[!-~]{16,}$/.test(value) ? value : undefined),
+  }),
+  CODEHOST_API_URL: variable({
+    default: '`https://api.github.com`',
+    takes: 'an http or https URL',
+    text: 'The REST API of the code host; `https://HOST/api/v3` for GitHub Enterprise Server.',
+    parse: (value) => (/^https?:\/\//.test(value) && URL.canParse(value) ? value.replace(/\/+$/, '') : undefined),
+  }),
   SIGNUPS: variable({
     default: '`open` on loopback, else `closed`',
     takes: '`open`, `invite` or `closed`',
@@ -174,6 +211,17 @@ interface BotLimits {
   readonly diskMb: number
 }
 
+/** An app on the code host. */
+export interface CodehostApp {
+  readonly appId: number
+  readonly privateKey: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly webhookSecret: string
+  /** Of its REST API. */
+  readonly apiUrl: string
+}
+
 export interface Config {
   readonly host: string
   readonly port: number
@@ -190,6 +238,10 @@ export interface Config {
   readonly keyPrefix: string
   /** Undefined: none is configured, so the sandbox stands in where that is safe. */
   readonly chat: { readonly clientId: string; readonly clientSecret: string; readonly apiUrl: string } | undefined
+  /** Undefined: not in the environment; then the one that the set-up stored counts, or the sandbox stands in. */
+  readonly codehost: CodehostApp | undefined
+  /** Of the code host's REST API, also for the set-up, when there is no app yet. */
+  readonly codehostApiUrl: string
   /** Undefined: open for requests from this machine itself, closed for all others. */
   readonly signups: 'open' | 'invite' | 'closed' | undefined
   /** Undefined: no limit for requests from this machine itself, 20 for all others; 0: no limit. */
@@ -246,6 +298,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     bootstrapApiKey: values.BOOTSTRAP_API_KEY,
     keyPrefix,
     chat: chatOf(values),
+    codehost: codehostOf(values),
+    codehostApiUrl: values.CODEHOST_API_URL ?? gitHubApi,
     signups: values.SIGNUPS,
     botsPerUser: values.BOTS_PER_USER,
     botLimits: values.BOT_LIMITS ?? { memoryMb: 512, cpus: 0.5, diskMb: 1024 },
@@ -271,7 +325,44 @@ function checkTogether(values: Values, keyPrefix: string): void {
   if (values.CHAT_API_URL !== undefined && values.CHAT_CLIENT_ID === undefined) {
     problems.push('CHAT_API_URL has no effect without CHAT_CLIENT_ID and CHAT_CLIENT_SECRET.')
   }
+  const missing = codehostNames.filter((name) => values[name] === undefined)
+  if (missing.length > 0 && missing.length < codehostNames.length)
+    problems.push(
+      `${missing.join(', ')} ${missing.length > 1 ? 'are' : 'is'} missing: set all of ${codehostNames.join(', ')}, or none.`,
+    )
   if (problems.length > 0) throw new ConfigError(problems)
+}
+
+const gitHubApi = 'https://api.github.com'
+const codehostNames = [
+  'CODEHOST_APP_ID',
+  'CODEHOST_PRIVATE_KEY',
+  'CODEHOST_CLIENT_ID',
+  'CODEHOST_CLIENT_SECRET',
+  'CODEHOST_WEBHOOK_SECRET',
+] as const
+
+function codehostOf(values: Values): CodehostApp | undefined {
+  const {
+    CODEHOST_APP_ID: appId,
+    CODEHOST_PRIVATE_KEY: privateKey,
+    CODEHOST_CLIENT_ID: clientId,
+    CODEHOST_CLIENT_SECRET: clientSecret,
+    CODEHOST_WEBHOOK_SECRET: webhookSecret,
+    CODEHOST_API_URL: apiUrl = gitHubApi,
+  } = values
+  const isSet = appId !== undefined && privateKey && clientId && clientSecret && webhookSecret
+  return isSet ? { appId, privateKey, clientId, clientSecret, webhookSecret, apiUrl } : undefined
+}
+
+/** Environment files have one line for each variable, so the key's lines come in some disguise. */
+function parsePrivateKey(value: string): string | undefined {
+  const text = value.includes('-----') ? value.replaceAll('\\n', '\n') : Buffer.from(value, 'base64').toString('latin1')
+  try {
+    return createPrivateKey(text).asymmetricKeyType === 'rsa' ? text : undefined
+  } catch {
+    return undefined // not a key: the caller says what it takes
+  }
 }
 
 /** For end-to-end tests, so it is in no table. Whoever can move the clock can make anything expire. */
@@ -306,7 +397,7 @@ function readVariables(env: Readonly<Record<string, string | undefined>>): Value
 
 /** Secrets stay out of terminals and logs even when they are wrong. */
 function shown(name: string, given: string): string {
-  return /TOKEN|SECRET|API_KEY|DATABASE_URL/.test(name)
+  return /TOKEN|SECRET|API_KEY|PRIVATE_KEY|DATABASE_URL/.test(name)
     ? 'set to something else'
     : JSON.stringify(given.replace(/\/\/[^@/]*@/, '//…@').slice(0, 200))
 }

@@ -1,3 +1,4 @@
+import type { CodehostClient } from './codehost/client.ts'
 import type { Config } from './config.ts'
 import type { Pool } from './db/pool.ts'
 import type { Clock } from './lib/clock.ts'
@@ -11,6 +12,8 @@ export interface App {
   readonly clock: Clock
   readonly pool: Pool
   readonly secrets: Secrets
+  /** Undefined: there is none to work with. */
+  readonly codehost: () => Promise<CodehostClient | undefined>
   /** Of the product, digits and dots. */
   readonly version: string
   /** Where people reach this server; known once it listens. */

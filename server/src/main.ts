@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
-import { buildServer } from './app.ts'
+import { buildServer, makeCodehost } from './app.ts'
 import { startHousekeeping } from './auth/housekeeping.ts'
 import { ensureOwner, type Welcome } from './auth/owner.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
@@ -69,7 +69,8 @@ async function start(): Promise<void> {
 
   let url = config.publicUrl
   let botUrl: string | undefined
-  const app: App = {
+  let ownUrl = ''
+  const parts = {
     config,
     log,
     clock: config.testClock ? shiftedClock(config.testClock) : systemClock,
@@ -79,6 +80,7 @@ async function start(): Promise<void> {
     publicUrl: () => url ?? '',
     botUrl: () => botUrl ?? url ?? '',
   }
+  const app: App = { ...parts, codehost: makeCodehost(parts, () => ownUrl) }
   const work = new Work(app)
   undo.push(() => work.close())
   let isStarted = false
@@ -87,6 +89,7 @@ async function start(): Promise<void> {
   const listening = await listen(server, config)
   hurry = () => listening.cutConnections()
   undo.push(() => void setTimeout(hurry, drainMs).unref())
+  ownUrl = addressOf({ host: config.host === 'localhost' ? '127.0.0.1' : config.host }, listening.port)
   url ??= addressOf(config, listening.port)
   writeInfo(config.dataDir, { url })
   botUrl = await openDoorFor(listening, config, await work.putUpWalls())
@@ -141,7 +144,7 @@ function tell(error: unknown): void {
   else console.error(error)
 }
 
-function addressOf({ host }: Config, port: number): string {
+function addressOf({ host }: Pick<Config, 'host'>, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return `http://${isIPv6(name) ? `[${name}]` : name}:${port}`
 }

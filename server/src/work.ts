@@ -3,9 +3,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
+import { CodehostWorker } from './codehost/worker.ts'
 import type { App } from './context.ts'
 import { DatabaseAway } from './db/pool.ts'
 import { DeploymentLogs } from './deployments/logs.ts'
+import { pushDeployer } from './deployments/push.ts'
 import { Sources } from './deployments/sources.ts'
 import { DeploymentWorker } from './deployments/worker.ts'
 import { Wakes } from './jobs/wake.ts'
@@ -48,6 +50,7 @@ export class Work {
   readonly #worker: DeploymentWorker
   readonly #expiry: Expiry
   readonly #deliverer: Deliverer
+  readonly #codehost: CodehostWorker
   readonly #refusals: Refusals
   #pruning: NodeJS.Timeout | undefined
   #repairs: NodeJS.Timeout | undefined
@@ -76,6 +79,7 @@ export class Work {
     this.#worker = new DeploymentWorker({ ...this, app, builds }, this.nodeId)
     this.#expiry = new Expiry(app)
     const metrics = new WebhookMetrics(this.metrics, app, () => this.#deliverer.underWay)
+    this.#codehost = new CodehostWorker(app, pushDeployer(app, this.nodeId))
     this.#deliverer = new Deliverer({ app, guard: this.guard, nodeId: this.nodeId, metrics })
   }
 
@@ -103,6 +107,7 @@ export class Work {
     this.#refusals.start()
     this.#worker.start(this.wakes)
     this.#deliverer.start(this.wakes)
+    this.#codehost.start(this.wakes)
     this.#pruning = setInterval(() => void pruneEvents(this.#app), pruneMs).unref()
     await this.#removeAll()
   }
@@ -116,7 +121,7 @@ export class Work {
     this.#expiry.close()
     this.resources.close()
     this.#refusals.close()
-    await Promise.all([this.diskWatch.close(), this.#worker.close(), this.#deliverer.close()])
+    await Promise.all([this.diskWatch.close(), this.#worker.close(), this.#deliverer.close(), this.#codehost.close()])
     this.supervisor.close()
     await this.output.close()
     await this.runtime.close()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { pino } from 'pino'
-import { buildServer } from '../src/app.ts'
+import { buildServer, makeCodehost } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { App } from '../src/context.ts'
 import type { Pool } from '../src/db/pool.ts'
@@ -82,7 +82,8 @@ export async function startTestServer({
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, ...env })
   const secrets = new Secrets(config.secretKey ?? 'a secret key for tests, the same in all of them')
   const log = pino({ level: 'debug' }, { write: noteText })
-  const app: App = { config, log, clock, pool, secrets, version, publicUrl: () => url, botUrl: () => url }
+  const parts = { config, log, clock, pool, secrets, version, publicUrl: () => url, botUrl: () => url }
+  const app: App = { ...parts, codehost: makeCodehost(parts, () => url) }
   // Where nothing is run, nothing has to be found out about walls.
   const work = new Work(app, isWorking && sandbox === undefined ? {} : { sandbox: sandbox ?? 'shim' })
   const server = await buildServer(app, work)

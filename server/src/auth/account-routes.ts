@@ -17,6 +17,7 @@ import {
   announceChange,
   deletePairings,
   deleteUser,
+  findCodehostLogin,
   findUser,
   insertAuditEvent,
   insertOneTimeCode,
@@ -55,12 +56,13 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   )
 
   api.handle('exportMe', async ({ caller, db, request }) => {
-    const [user, keys, sessions, bots, webhooks, audit] = await Promise.all([
+    const [user, keys, sessions, bots, webhooks, codehost, audit] = await Promise.all([
       getUser(caller.userId),
       listApiKeys(db, caller.userId),
       listSessions(db, caller.userId, app.clock.now()),
       listBotNames(db, caller.userId),
       listWebhookUrls(db, caller.userId),
+      findCodehostLogin(db, caller.userId),
       listAuditEvents(db, caller.userId, { limit: exportedEventsMax, offset: 0 }),
     ])
     return {
@@ -74,6 +76,7 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
       })),
       bots: bots.map(({ id, name, type, created_at }) => ({ id, name, type, createdAt: created_at.toISOString() })),
       webhooks: webhooks.map(({ id, url, created_at }) => ({ id, url, createdAt: created_at.toISOString() })),
+      codehost: codehost ? { login: codehost.login, connectedAt: codehost.connected_at.toISOString() } : null,
       audit: audit.rows.map(auditJson),
     }
   })

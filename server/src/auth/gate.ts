@@ -70,6 +70,10 @@ export class Gatekeeper {
         return this.#session(request).then((caller) => this.#limited(caller, request, reply))
       case 'caller':
         return this.#caller(request, reply)
+      case 'navigation':
+        return this.#navigator(request, reply)
+      case 'signed':
+        return undefined // the route looks at the signature, and limits those that are bad
       case 'operator':
         return Promise.resolve(this.#caller(request, reply)).then((caller) => {
           if (caller.role !== 'owner') throw new AppError('forbidden')
@@ -101,6 +105,17 @@ export class Gatekeeper {
     if (config.apiRateLimit === 0 || (config.apiRateLimit === undefined && isLocalRequest(config, request.raw)))
       return caller
     return this.#api.spend(() => caller.credential, reply).then(() => caller)
+  }
+
+  /** By a credential in the header, which says who it is even if there is a cookie too. */
+  async #navigator(request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+    const caller = (await this.#credentials.find(request.headers)) ?? (await this.#byCookie(request))
+    return this.#limited(caller, request, reply)
+  }
+
+  /** One request more of somebody who has no credential. */
+  async limitOpen(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    await this.admit({ access: 'open' }, request, reply)
   }
 
   /** By cookie, or by the session's JWT. */

@@ -257,6 +257,14 @@ export function listWebhookUrls(db: Db, userId: string): Promise<{ id: string; u
     .execute()
 }
 
+export function findCodehostLogin(db: Db, userId: string): Promise<{ login: string; connected_at: Date } | undefined> {
+  return db
+    .selectFrom('codehost_connections')
+    .select(['login', 'connected_at'])
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+}
+
 export function listBotNames(
   db: Db,
   userId: string,

@@ -170,7 +170,7 @@ function ownerLinkRoute(server: FastifyInstance, { app, platformFor, gatekeeper 
 }
 
 /** A path of this server, whatever somebody wrote into a link: never another site. */
-function safePath(path: string | undefined): string {
+export function safePath(path: string | undefined): string {
   if (path === undefined || !/^\/(?![/\\])[!-~]*$/.test(path) || path.includes('\\')) return '/'
   const url = new URL(path, 'http://here.invalid')
   // What the parser made of it counts: it takes dot segments out, and `//host` would be another site.

@@ -1,6 +1,6 @@
 import { type Insertable, type Selectable, sql, type UpdateObject } from 'kysely'
 import type { Db } from '../db/pool.ts'
-import type { Tables } from '../db/tables.ts'
+import type { LinkProblem, Tables } from '../db/tables.ts'
 import { AppError } from '../lib/app-error.ts'
 
 /** A bot with the state of its server and its newest deployment. */
@@ -9,12 +9,18 @@ export type BotRow = Selectable<Tables['bots']> &
     deployment_id: string | null
     deployment_status: string | null
     deployment_at: Date | null
+    /** Of the repository that it is linked to; null: of none. */
+    installation_id: string | null
+    repo_id: string | null
+    full_name: string | null
+    problem: LinkProblem | null
   }
 
 const selectBots = (db: Db) =>
   db
     .selectFrom('bots')
     .innerJoin('servers', 'servers.bot_id', 'bots.id')
+    .leftJoin('codehost_links', 'codehost_links.bot_id', 'bots.id')
     .leftJoinLateral(
       (eb) =>
         eb
@@ -28,6 +34,12 @@ const selectBots = (db: Db) =>
     )
     .selectAll('bots')
     .select(['servers.state', 'servers.restart_at'])
+    .select([
+      'codehost_links.installation_id',
+      'codehost_links.repo_id',
+      'codehost_links.full_name',
+      'codehost_links.problem',
+    ])
     .select(['newest.deployment_id', 'newest.deployment_status', 'newest.deployment_at'])
 
 /** Newest first; ids sort by the time at which they were made. */

@@ -208,7 +208,7 @@ function botJson(bot: BotRow, now: Date) {
     gitBranch: bot.git_branch,
     autoDeployEnabled: bot.auto_deploy_enabled,
     templateId: bot.template_id,
-    repo: null,
+    repo: repoJson(bot),
     server: {
       identifier: bot.identifier,
       state: bot.state,
@@ -226,4 +226,9 @@ function botJson(bot: BotRow, now: Date) {
     createdAt: bot.created_at.toISOString(),
     updatedAt: bot.updated_at.toISOString(),
   }
+}
+
+function repoJson({ installation_id, repo_id, full_name, problem }: BotRow) {
+  if (repo_id === null || full_name === null) return null
+  return { installationId: Number(installation_id), repoId: Number(repo_id), fullName: full_name, problem }
 }

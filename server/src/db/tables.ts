@@ -27,6 +27,10 @@ export interface Tables {
   webhook_subscriptions: WebhookSubscriptionsTable
   webhook_deliveries: WebhookDeliveriesTable
   resource_samples: ResourceSamplesTable
+  codehost_connections: CodehostConnectionsTable
+  codehost_links: CodehostLinksTable
+  codehost_events: CodehostEventsTable
+  commit_statuses: CommitStatusesTable
   instance: { name: string; value: string }
 }
 
@@ -72,7 +76,7 @@ interface SessionsTable {
 
 interface OneTimeCodesTable {
   hash: Buffer
-  kind: 'login' | 'owner' | 'invite'
+  kind: 'login' | 'owner' | 'invite' | 'codehost'
   data: Json<Record<string, string>>
   expires_at: Date
 }
@@ -203,6 +207,7 @@ interface DeploymentsTable {
   rollback_of: string | null
   previous_release_id: string | null
   is_push: Generated<boolean>
+  push_changes: Generated<string[] | null>
   is_cancel_wanted: Generated<boolean>
   error: Json<{ code: string; message: string; lastLog: string }> | null
   steps: ColumnType<Step[], string | undefined, string>
@@ -280,6 +285,55 @@ interface ResourceSamplesTable {
   memory_bytes: string
   network_rx_bytes: string
   network_tx_bytes: string
+}
+
+/** Comes out as text, because it may be larger than a number; the platform's are not. */
+type BigInt = ColumnType<string, number, number>
+
+interface CodehostConnectionsTable {
+  user_id: string
+  account_id: BigInt
+  login: string
+  avatar_url: string | null
+  tokens: Buffer
+  expires_at: Date | null
+  refresh_until: Generated<Date | null>
+  checked_at: Date
+  connected_at: Date
+}
+
+export type LinkProblem = 'suspended' | 'removed' | 'deleted' | 'transferred'
+
+interface CodehostLinksTable {
+  bot_id: string
+  installation_id: BigInt
+  repo_id: BigInt
+  full_name: string
+  problem: Generated<LinkProblem | null>
+  pushed_at: Generated<Date | null>
+  connected_at: Date
+}
+
+interface CodehostEventsTable {
+  id: string
+  event: string
+  body: string | null
+  attempts: Generated<number>
+  next_at: Date | null
+  outcome: Generated<string | null>
+  received_at: Date
+}
+
+interface CommitStatusesTable {
+  deployment_id: string
+  installation_id: BigInt
+  repo_id: BigInt
+  commit_sha: string
+  state: 'pending' | 'success' | 'failure' | 'error'
+  attempts: Generated<number>
+  next_at: Date | null
+  claimed_until: Date | null
+  created_at: Date
 }
 
 interface SandboxApplicationsTable {

@@ -1,4 +1,6 @@
 import { withSshFiles } from '../bots/deploy-key.ts'
+import { openRepository } from '../codehost/open-repository.ts'
+import type { App } from '../context.ts'
 import { DatabaseAway } from '../db/pool.ts'
 import type { Step } from '../db/tables.ts'
 import { isDiskFull } from '../lib/disk-full.ts'
@@ -8,8 +10,10 @@ import { StepError } from '../lib/step-error.ts'
 import type { Runtime, Workspace } from '../runtime/runtime.ts'
 import { readVariables } from '../servers/variables.ts'
 import { readProject } from '../source/folder.ts'
-import { fetchCommit } from '../source/git.ts'
+import { type FetchedCommit, type FetchRequest, fetchCommit } from '../source/git.ts'
+import { matchesGlob } from '../source/glob.ts'
 import { makePlan, type Plan } from '../source/plan.ts'
+import { readWatched } from '../source/project-config.ts'
 import { lastBytes } from '../webhooks/events.ts'
 import { Canceled, type Context, CrashedAtStart, type Deployer, limitsMs, type StepName } from './deployer.ts'
 import {
@@ -18,12 +22,20 @@ import {
   failDeployment,
   findUnfinished,
   pruneReleases,
+  skippedCode,
   type Work,
   withStep,
 } from './queries.ts'
 import { swap } from './swap.ts'
 
 const lastLogBytesMax = 8 * 1024
+
+/** Nothing went wrong: there is nothing to do. */
+class Skipped extends StepError {
+  constructor(message: string) {
+    super(skippedCode, message)
+  }
+}
 
 /** One deployment from wherever it is to its end. Rejects only if we are stopped in it: then it is taken up again. */
 export async function runDeployment(deployer: Deployer, id: string, signal: AbortSignal): Promise<void> {
@@ -91,6 +103,7 @@ async function build(deployer: Deployer, { id }: Work, signal: AbortSignal): Pro
     await step(deployer, work, 'fetching', (context) =>
       fetchSource(deployer, work, workspace.folder, { ...context, signal }),
     )
+    checkWatched(work, workspace)
     const plan = planFor(deployer, work, workspace)
     const env = await readVariables(app, work.bot_id)
     const run = (argv: readonly string[], { say, phase, isShared = false }: Context & { isShared?: boolean }) =>
@@ -129,12 +142,9 @@ async function fetchSource(
   into: string,
   { say, signal }: Context & { signal: AbortSignal },
 ): Promise<void> {
-  if (work.type === 'git') {
-    const url = work.git_url ?? ''
-    say(`Fetching ${url}`)
+  if (work.type === 'git' || work.repo_id !== null) {
     const branch = work.branch ?? work.git_branch
     const request = {
-      url,
       ...(branch !== null && { branch }),
       ...(work.commit_sha !== null && { commit: work.commit_sha }),
       into,
@@ -143,10 +153,8 @@ async function fetchSource(
       signal,
       onLine: (line: string) => say(line),
     }
-    const bot = { id: work.bot_id, deploy_key: work.deploy_key }
-    const fetched = /^https?:/i.test(url)
-      ? await fetchCommit(request)
-      : await withSshFiles(app, bot, (files) => fetchCommit({ ...request, ...files }))
+    const fetched =
+      work.repo_id === null ? await fetchFromUrl(app, work, request) : await fetchLinked(app, work, request)
     say(`Commit ${fetched.commitSha.slice(0, 12)}: ${fetched.commitMsg.split('\n', 1)[0]}`)
     // Whoever takes this up again builds the same commit.
     await changeDeployment(app.pool.db, work.id, {
@@ -157,6 +165,34 @@ async function fetchSource(
     return
   }
   await sources.copyTo({ ...work, id: work.bot_id }, into, say)
+}
+
+function fetchFromUrl(
+  app: App,
+  { git_url, ...work }: Work,
+  request: Omit<FetchRequest, 'url'>,
+): Promise<FetchedCommit> {
+  const url = git_url ?? ''
+  request.onLine?.(`Fetching ${url}`)
+  if (/^https?:/i.test(url)) return fetchCommit({ ...request, url })
+  const bot = { id: work.bot_id, deploy_key: work.deploy_key }
+  return withSshFiles(app, bot, (files) => fetchCommit({ ...request, ...files, url }))
+}
+
+/** The repository that the bot is linked to, which may be private. */
+async function fetchLinked(app: App, work: Work, request: Omit<FetchRequest, 'url'>): Promise<FetchedCommit> {
+  const link = { installationId: Number(work.installation_id), repoId: Number(work.repo_id), problem: work.problem }
+  const source = await openRepository(app, { ...link, fullName: work.full_name ?? '' }, request)
+  request.onLine?.(`Fetching ${source.url}`)
+  return fetchCommit({ ...request, ...source })
+}
+
+/** Of a push only what the project watches is worth a release. The first one always is. */
+function checkWatched(work: Work, { folder }: Workspace): void {
+  if (work.push_changes === null || work.first_deployed_at === null) return
+  const globs = readWatched(readProject(folder))
+  if (globs.length === 0 || work.push_changes.some((path) => globs.some((glob) => matchesGlob(path, glob)))) return
+  throw new Skipped('The push changed nothing that botberth.json lists under watch.')
 }
 
 function planFor({ logs, runtime }: Deployer, work: Work, { folder }: Workspace): Plan {
@@ -266,6 +302,12 @@ async function end({ app, logs }: Deployer, work: Work, error: unknown): Promise
   if (error === 'canceled') {
     logs.write(work, { stream: 'system', phase: 'canceled', text: 'Canceled.' })
     await failDeployment(app.pool.db, id, { status: 'canceled', now })
+    return
+  }
+  if (error instanceof Skipped) {
+    const { code, message } = error
+    logs.write(work, { stream: 'system', phase: 'canceled', text: `Skipped: ${message}` })
+    await failDeployment(app.pool.db, id, { status: 'canceled', error: { code, message, lastLog: '' }, now })
     return
   }
   const isForeseen = error instanceof StepError

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { type BotRow, getOwnedBot } from '../bots/queries.ts'
 import type { App } from '../context.ts'
+import type { Db } from '../db/pool.ts'
 import type { Api } from '../http/endpoint.ts'
 import { AppError, validationError } from '../lib/app-error.ts'
 import { splitPath } from '../lib/beneath.ts'
@@ -24,7 +25,7 @@ export function fileRoutes(api: Api, app: App, { runtime, sources, nodeId }: Opt
   const claimFor = (botId: string) => () => claimNode(app.pool.db, botId, nodeId)
 
   api.handle('uploadSource', async ({ caller, params, body, db, reply }) => {
-    const bot = await getOwnedBot(db, caller.userId, params.id)
+    const bot = await getSource(db, caller.userId, params.id)
     if (bot.type === 'git')
       throw new AppError('invalid_state', { detail: 'The files of this bot come from its repository.' })
     const signal = leavingSignal(reply)
@@ -32,12 +33,12 @@ export function fileRoutes(api: Api, app: App, { runtime, sources, nodeId }: Opt
   })
 
   api.handle('listFiles', async ({ caller, params, db }) => {
-    const bot = await getOwnedBot(db, caller.userId, params.id)
+    const bot = await getSource(db, caller.userId, params.id)
     return { data: (await list(bot, '')).map(entryJson) }
   })
 
   api.handle('readFile', async ({ caller, params: { id, path }, db, request, reply }) => {
-    const bot = await getOwnedBot(db, caller.userId, id)
+    const bot = await getSource(db, caller.userId, id)
     const file = await findFile(bot, path)
     if (!file) return { data: (await list(bot, path)).map(entryJson) }
     reply.header('content-length', file.sizeBytes).header('content-disposition', attachment(path))
@@ -47,7 +48,7 @@ export function fileRoutes(api: Api, app: App, { runtime, sources, nodeId }: Opt
   })
 
   api.handle('writeFile', async ({ caller, params: { id, path }, body, db }) => {
-    const bot = await getOwnedBot(db, caller.userId, id)
+    const bot = await getSource(db, caller.userId, id)
     checkPath(path)
     await checkChangeable(bot)
     return sources.stage(body, async (file, sizeBytes) => {
@@ -60,7 +61,7 @@ export function fileRoutes(api: Api, app: App, { runtime, sources, nodeId }: Opt
   })
 
   api.handle('deleteFile', async ({ caller, params: { id, path }, db }) => {
-    const bot = await getOwnedBot(db, caller.userId, id)
+    const bot = await getSource(db, caller.userId, id)
     checkPath(path)
     await checkChangeable(bot)
     const wasInHome = await runtime.removeFile(bot.id, path)
@@ -87,6 +88,12 @@ export function fileRoutes(api: Api, app: App, { runtime, sources, nodeId }: Opt
     if (bot.type === 'git' && !(await runtime.hasFiles(bot.id)))
       throw new AppError('invalid_state', { detail: 'This bot has no files before its first deployment.' })
   }
+}
+
+/** One that is linked to a repository has its files from there, whatever it was made as. */
+async function getSource(db: Db, userId: string, id: string): Promise<BotRow> {
+  const bot = await getOwnedBot(db, userId, id)
+  return bot.repo_id === null ? bot : { ...bot, type: 'git' }
 }
 
 /** Opened by whoever begins to read it: one that nobody reads would stay open. */

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Db } from '../db/pool.ts'
-import type { DeploymentStatus, Step, Tables } from '../db/tables.ts'
+import type { DeploymentStatus, LinkProblem, Step, Tables } from '../db/tables.ts'
 import { wake, waking } from '../jobs/wake.ts'
 import { AppError } from '../lib/app-error.ts'
 import { newId } from '../lib/ids.ts'
@@ -20,7 +20,15 @@ interface Wanted {
   readonly now: Date
   readonly rollbackOf?: string
   /** By a push: those that wait and are of earlier pushes are not needed any more. */
-  readonly push?: { readonly branch: string; readonly commitSha: string; readonly commitMsg: string }
+  readonly push?: Push
+}
+
+interface Push {
+  readonly branch: string
+  readonly commitSha: string
+  readonly commitMsg: string
+  /** Paths that it changed; null: not known. */
+  readonly changes: readonly string[] | null
 }
 
 /** Takes its place behind those that wait. Holds the server's row, so that two cannot take the last place. */
@@ -37,15 +45,16 @@ export async function insertDeployment(
     .executeTakeFirst()
   if (!server) throw new AppError('not_found')
   if (server.expires_at <= now) throw new AppError('bot_expired')
-  if (push) await supersedePushes(db, botId, now)
   const waiting = await db
     .selectFrom('deployments')
     .select(sql<number>`count(*)::int`.as('count'))
     .where('bot_id', '=', botId)
     .where('status', '=', 'queued')
+    .where((eb) => eb.or([eb('is_push', '=', false), eb.val(push === undefined)]))
     .executeTakeFirstOrThrow()
   if (waiting.count >= waitingMax)
     throw new AppError('limit_reached', { detail: `${waitingMax} deployments of this bot are waiting already.` })
+  const superseded = push ? await supersedePushes(db, botId, now) : []
   const node = server.node_id ?? nodeId
   if (server.node_id === null)
     await db.updateTable('servers').set({ node_id: node }).where('bot_id', '=', botId).execute()
@@ -61,6 +70,7 @@ export async function insertDeployment(
       commit_sha: push?.commitSha ?? null,
       commit_msg: push?.commitMsg ?? null,
       is_push: push !== undefined,
+      push_changes: push ? unionOf([push.changes, ...superseded]) : null,
       rollback_of: rollbackOf ?? null,
       previous_release_id: null,
       error: null,
@@ -76,17 +86,62 @@ export async function insertDeployment(
   return deployment
 }
 
-async function supersedePushes(db: Db, botId: string, now: Date): Promise<void> {
+/** Returns what they had changed, which the newer one brings along. */
+async function supersedePushes(db: Db, botId: string, now: Date): Promise<(string[] | null)[]> {
   const superseded = await db
     .updateTable('deployments')
     .set({ status: 'superseded', finished_at: now })
     .where('bot_id', '=', botId)
     .where('status', '=', 'queued')
     .where('is_push', '=', true)
-    .returning('id')
+    .returning(['id', 'push_changes'])
     .execute()
   for (const { id } of superseded) await wake(db, 'state', id)
+  return superseded.map(({ push_changes }) => push_changes)
 }
+
+/** Null: of one of them it is not known. */
+function unionOf(changes: readonly (readonly string[] | null)[]): string[] | null {
+  return changes.every((paths) => paths !== null) ? [...new Set(changes.flat())] : null
+}
+
+/** A push that deploys nothing, and why: over from the beginning. */
+export async function insertSkipped(db: Db, { botId, nodeId, now, push, reason }: SkippedPush): Promise<void> {
+  const id = newId('dep', now)
+  await db
+    .insertInto('deployments')
+    .values({
+      id,
+      bot_id: botId,
+      node_id: nodeId,
+      source: 'push',
+      status: 'canceled',
+      branch: push.branch,
+      commit_sha: push.commitSha,
+      commit_msg: push.commitMsg,
+      is_push: true,
+      rollback_of: null,
+      previous_release_id: null,
+      error: JSON.stringify({ code: skippedCode, message: reason, lastLog: '' }),
+      release: null,
+      created_at: now,
+      started_at: null,
+      finished_at: now,
+    })
+    .execute()
+  await wake(db, 'state', id)
+}
+
+interface SkippedPush {
+  readonly botId: string
+  readonly nodeId: string
+  readonly now: Date
+  readonly push: { readonly branch: string; readonly commitSha: string | null; readonly commitMsg: string }
+  readonly reason: string
+}
+
+/** Known to the trigger that notes commit statuses too. */
+export const skippedCode = 'push_skipped'
 
 /** The next of each bot that has one. */
 export function listNext(db: Db, nodeId: string): Promise<{ id: string; bot_id: string }[]> {
@@ -139,7 +194,14 @@ export async function findUnfinished(db: Db, id: string): Promise<Work | undefin
   return db
     .selectFrom('deployments')
     .innerJoin('bots', 'bots.id', 'deployments.bot_id')
+    .leftJoin('codehost_links', 'codehost_links.bot_id', 'bots.id')
     .selectAll('deployments')
+    .select([
+      'codehost_links.installation_id',
+      'codehost_links.repo_id',
+      'codehost_links.full_name',
+      'codehost_links.problem',
+    ])
     .select([
       'bots.name',
       'bots.user_id',
@@ -154,6 +216,7 @@ export async function findUnfinished(db: Db, id: string): Promise<Work | undefin
       'bots.memory_mb',
       'bots.cpus',
       'bots.disk_mb',
+      'bots.first_deployed_at',
     ])
     .where('deployments.id', '=', id)
     .where('deployments.status', 'in', unfinished)
@@ -176,7 +239,14 @@ export type Work = DeploymentRow &
     | 'memory_mb'
     | 'cpus'
     | 'disk_mb'
-  >
+    | 'first_deployed_at'
+  > & {
+    /** Of the repository that it is linked to; null: of none. */
+    installation_id: string | null
+    repo_id: string | null
+    full_name: string | null
+    problem: LinkProblem | null
+  }
 
 type Changes = Partial<
   Omit<DeploymentRow, 'steps' | 'error' | 'release'> & { steps: string; error: string; release: string }

@@ -72,7 +72,10 @@ export function sendError(
 /** Browsers that follow a link get a page, except from the APIs; those that sign in are below one all the same. */
 function wantsPage({ method, url, headers }: FastifyRequest): boolean {
   if (!['GET', 'POST'].includes(method) || !headers.accept?.includes('text/html')) return false
-  return !/^\/(api\/v1|list\/api)(\/|$)/.test(url) || url.startsWith('/api/v1/auth/chat/')
+  return (
+    !/^\/(api\/v1|list\/api)(\/|$)/.test(url) ||
+    /^\/api\/v1\/auth\/(chat|codehost)\/(login|connect|callback)\b/.test(url)
+  )
 }
 
 function errorPage(error: AppError, requestId: string): Html {

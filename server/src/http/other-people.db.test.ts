@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type EndpointName, endpointList } from '@botberth/contract/endpoints.ts'
 import { startTestServer } from '../../test/api.ts'
+import { connect, makeRepo } from '../../test/linked.ts'
 import { makeOwner, type Person, signIn } from '../../test/people.ts'
 import { apiBases } from './paths.ts'
 
@@ -43,6 +44,11 @@ const serverOf = async (person: Person) => {
   return row?.identifier ?? ''
 }
 
+const installationOf = async (person: Person) => {
+  await connect(server, person)
+  return String((await makeRepo(server, `${person.name}/app`)).installationId)
+}
+
 const subscriptionOf = async (person: Person) => {
   const headers = { 'x-api-key': person.key, 'content-type': 'application/json' }
   const body = JSON.stringify({ url: 'https://example.com/', events: ['server.crashed'] })
@@ -63,6 +69,8 @@ const cases: Partial<Record<EndpointName, Case | string>> = {
   writeFile: { make: botOf },
   deleteFile: { make: botOf },
   makeDeployKey: { make: botOf },
+  disconnectRepo: { make: botOf },
+  listRepositories: { make: installationOf },
   rollBack: { make: botOf, body: { deploymentId: 'x' } },
   getSubscription: { make: subscriptionOf },
   updateSubscription: { make: subscriptionOf, body: { status: 'disabled' } },

@@ -37,20 +37,25 @@ function readOwn(project: Project) {
     if (typeof value !== 'string') throw new StepError('config_invalid', `${file}: ${field} must be text.`)
     return checkValue(value, `${file}: ${field}`)
   })
-  for (const field of ['watch', 'ignore']) {
+  const [watch = []] = ['watch', 'ignore'].map((field) => {
     const value = getOwn(json, field) ?? []
     if (!Array.isArray(value) || !value.every((one) => typeof one === 'string')) {
       throw new StepError('config_invalid', `${file}: ${field} must be a list of texts.`)
     }
-    for (const one of value) checkValue(one, `${file}: ${field}`)
-  }
+    return value.map((one) => checkValue(one, `${file}: ${field}`))
+  })
   const unknown = Object.keys(json).filter((key) => !ownFields.includes(key))
   const notices =
     unknown.length > 0 ? [`${file}: ${unknown.slice(0, 10).map(show).join(', ')} is not known and has no effect.`] : []
-  return { language, build, start, notices }
+  return { language, build, start, watch, notices }
 }
 
 const ownFields = ['language', 'build', 'start', 'watch', 'ignore', '$schema']
+
+/** Globs of the files that a push has to change to be deployed; none: any will do. */
+export function readWatched(project: Project): readonly string[] {
+  return readOwn(project).watch
+}
 
 /** The line of the process that is the bot: a worker before a web server, or else the only one. */
 function readProcfile(project: Project): string | undefined {

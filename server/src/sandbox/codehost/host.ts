@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Config } from '../../config.ts'
 import type { App } from '../../context.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { SandboxApp } from './identity.ts'
@@ -16,6 +17,10 @@ export interface Host extends Pick<App, 'pool' | 'clock' | 'log' | 'publicUrl'> 
 export const base = '/sandbox/codehost'
 /** As GitHub Enterprise has it, so that clients find the pages and the log-in from it by leaving the end away. */
 export const apiBase = `${base}/api/v3`
+
+export function sandboxFolder({ dataDir }: Config): string {
+  return join(dataDir, 'sandbox', 'codehost')
+}
 
 /** By id: names change, and no name that somebody typed becomes a path. */
 export function repositoryFolder({ folder }: Pick<Host, 'folder'>, repositoryId: number): string {

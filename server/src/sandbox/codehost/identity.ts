@@ -17,8 +17,20 @@ export interface SandboxApp {
   readonly createdAt: string
 }
 
-/** Made when it is first asked for, because a key takes a while, and kept with mode 0600. */
-export async function readSandboxApp(folder: string, now: Date): Promise<SandboxApp> {
+const reading = new Map<string, Promise<SandboxApp>>()
+
+/**
+ * Made when it is first asked for, because a key takes a while, and kept with mode 0600. Both sides ask for it, and have
+ * to get the same one.
+ */
+export function readSandboxApp(folder: string, now: Date): Promise<SandboxApp> {
+  const known = reading.get(folder) ?? readOrMake(folder, now)
+  reading.set(folder, known)
+  known.catch(() => reading.delete(folder))
+  return known
+}
+
+async function readOrMake(folder: string, now: Date): Promise<SandboxApp> {
   const file = join(folder, 'app.json')
   if (!existsSync(file)) await writeWhole(folder, file, JSON.stringify(await makeApp(now), null, 2))
   return JSON.parse(await readFile(file, 'utf8')) as SandboxApp

@@ -10,7 +10,7 @@ import { appRoutes } from './app-routes.ts'
 import { Deliveries } from './deliveries.ts'
 import { Faults } from './faults.ts'
 import { gitRoutes, sendText } from './git-routes.ts'
-import { apiBase, type Host } from './host.ts'
+import { apiBase, type Host, sandboxFolder } from './host.ts'
 import { readSandboxApp, type SandboxApp } from './identity.ts'
 import { manageRoutes } from './manage-routes.ts'
 import { oauthRoutes } from './oauth-routes.ts'
@@ -37,15 +37,8 @@ export interface Addresses {
  * statuses of commits, on a machine that reaches no code host. Answers only requests from this machine.
  */
 export function sandboxCodehost(server: FastifyInstance, app: App, { ownUrl, eventsUrl }: Addresses): SandboxCodehost {
-  const folder = join(app.config.dataDir, 'sandbox', 'codehost')
-  let reading: Promise<SandboxApp> | undefined
-  const identity = () => {
-    reading ??= readSandboxApp(folder, app.clock.now()).catch((error: unknown) => {
-      reading = undefined
-      throw error
-    })
-    return reading
-  }
+  const folder = sandboxFolder(app.config)
+  const identity = () => readSandboxApp(folder, app.clock.now())
   const deliveries = new Deliveries({ ...app, identity }, eventsUrl)
   const host: Host = { ...app, folder, identity, deliveries, ownUrl }
   const faults = new Faults()

@@ -1,0 +1,329 @@
+// What the code host tells us, by its own interface or by hand: who may, what becomes of it, and that it happens once.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { startTestServer, type TestServer } from '../../test/api.ts'
+import { call, data } from '../../test/call.ts'
+import {
+  connect,
+  link,
+  makeRepo,
+  manage,
+  sendEvent,
+  signatureOf,
+  type TestRepo,
+  untilHandled,
+} from '../../test/linked.ts'
+import { type Person, signIn } from '../../test/people.ts'
+import { until } from '../../test/until.ts'
+
+/** A bot that is linked and deploys what is pushed; its deployments stay where they are, on a node that is not there. */
+async function startLinked(fields: object = {}) {
+  const server = await startTestServer({ isWorking: true })
+  const ann = await signIn(server, 'ann')
+  await connect(server, ann)
+  const repo = await makeRepo(server, 'ann/app')
+  const botId = await makeLinkedBot(server, ann, { repo, fields })
+  await untilHandled(server)
+  return { server, ann, repo, botId }
+}
+
+async function makeLinkedBot(server: TestServer, as: Person, { repo, fields }: { repo: TestRepo; fields: object }) {
+  const body = { name: 'x', type: 'custom', autoDeployEnabled: true, ...fields }
+  const botId = String((await call(server, 'POST /bots', { as, body })).body['id'])
+  assert.equal((await link(server, as, botId, repo)).status, 200)
+  await server.pool.query(`update servers set node_id = 'nod_elsewhere' where bot_id = $1`, [botId])
+  return botId
+}
+
+const deploymentsOf = async (server: TestServer, as: Person, botId: string) =>
+  data(await call(server, `GET /bots/${botId}/deployments`, { as }))
+
+/** As the sandbox words them; the body of a real one. */
+const pushOf = (repo: TestRepo, more: Record<string, unknown> = {}) => ({
+  ref: 'refs/heads/main',
+  before: 'b'.repeat(40),
+  after: 'a'.repeat(40),
+  deleted: false,
+  created: false,
+  forced: false,
+  head_commit: { id: 'a'.repeat(40), message: 'By hand' },
+  commits: [{ added: [], removed: [], modified: ['index.js'] }],
+  repository: {
+    id: repo.id,
+    full_name: repo.fullName,
+    default_branch: 'main',
+    pushed_at: Math.floor(Date.now() / 1000) + 60,
+  },
+  installation: { id: repo.installationId },
+  ...more,
+})
+
+test('an unsigned, wrongly signed or altered event is 401, and nothing of it is kept', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  const body = pushOf(repo)
+  const signature = await signatureOf(server, JSON.stringify(body))
+  const before = await server.pool.query('select id from codehost_events')
+  const cases: [string, object, Record<string, string>][] = [
+    ['none', body, { 'x-hub-signature-256': '' }],
+    ['of another body', { ...body, after: 'c'.repeat(40) }, { 'x-hub-signature-256': signature }],
+    ['of another secret', body, { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` }],
+    ['the old kind', body, { 'x-hub-signature-256': `sha1=${'0'.repeat(40)}` }],
+  ]
+  for (const [what, sent, headers] of cases) {
+    const answer = await sendEvent(server, { body: sent, headers })
+    assert.deepEqual([answer.status, answer.body['code']], [401, 'signature_invalid'], what)
+  }
+  assert.deepEqual(await server.pool.query('select id from codehost_events'), before)
+  assert.deepEqual(await deploymentsOf(server, ann, botId), [])
+})
+
+test('a signed event is 202 at once; what is no event is 400, 413 or 415', async () => {
+  const { server, repo } = await startLinked()
+  assert.deepEqual((await sendEvent(server, { event: 'ping', body: { zen: 'x' } })).body, { accepted: true })
+  const broken = await sendEvent(server, { body: '{"a":' })
+  assert.deepEqual([broken.status, broken.body['code']], [400, 'invalid_json'])
+  for (const headers of [
+    { 'x-github-delivery': 'a b' },
+    { 'x-github-event': '' },
+    { 'x-github-delivery': 'x'.repeat(101) },
+  ]) {
+    const answer = await sendEvent(server, {
+      body: pushOf(repo),
+      headers: headers as unknown as Record<string, string>,
+    })
+    assert.deepEqual([answer.status, answer.body['code']], [400, 'validation_failed'])
+  }
+  const form = await sendEvent(server, {
+    body: 'payload=x',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  assert.equal(form.body['code'], 'unsupported_media_type')
+  const large = await fetch(`${server.url}/api/v1/codehost/events`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: 'x'.repeat(25 * 1024 * 1024 + 1),
+  })
+  assert.equal(large.status, 413)
+  const padded = await sendEvent(server, { event: 'ping', body: { zen: 'x'.repeat(3_000_000) } })
+  assert.equal(padded.status, 202, 'some megabytes are an event too')
+})
+
+test('the pushed commit is deployed for each bot of that branch that wants it, and for no other', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  await manage(server, 'PUT /accounts/anns-org/members', { members: ['ann'] })
+  const others = {
+    named: await makeLinkedBot(server, ann, { repo, fields: { gitBranch: 'main' } }),
+    release: await makeLinkedBot(server, ann, { repo, fields: { gitBranch: 'release' } }),
+    off: await makeLinkedBot(server, ann, { repo, fields: { autoDeployEnabled: false } }),
+    elsewhere: await makeLinkedBot(server, ann, { repo: await makeRepo(server, 'anns-org/app'), fields: {} }),
+  }
+  const sha = await repo.commit({ 'index.js': 'setInterval(() => {}, 500)' }, { message: 'Second\n\nWith a body' })
+  for (const id of [botId, others.named]) {
+    const [deployment, ...more] = await until('the push', async () => {
+      const all = await deploymentsOf(server, ann, id)
+      return all.length > 0 && all
+    })
+    assert.deepEqual(more, [])
+    assert.deepEqual(
+      ['source', 'status', 'branch', 'commitSha', 'commitMsg'].map((name) => deployment?.[name]),
+      ['push', 'queued', 'main', sha, 'Second\n\nWith a body'],
+    )
+  }
+  await untilHandled(server)
+  for (const id of [others.release, others.off, others.elsewhere])
+    assert.deepEqual(await deploymentsOf(server, ann, id), [])
+})
+
+test('a delivery that comes again is answered alike, and nothing is done again', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  const delivery = randomUUID()
+  const send = () => sendEvent(server, { delivery, body: pushOf(repo) })
+  const all = await Promise.all([send(), send(), send()])
+  assert.deepEqual(
+    all.map(({ status }) => status),
+    [202, 202, 202],
+  )
+  assert.equal(all.filter(({ body }) => body['accepted'] === true).length, 1)
+  await untilHandled(server)
+  assert.equal((await send()).body['accepted'], false)
+  const altered = await sendEvent(server, { delivery, body: pushOf(repo, { after: 'd'.repeat(40) }) })
+  assert.equal(altered.body['accepted'], false)
+  await untilHandled(server)
+  assert.equal((await deploymentsOf(server, ann, botId)).length, 1)
+  const [known] = data({
+    body: (await manage(server, 'GET /deliveries')) as never,
+    status: 200,
+    headers: new Headers(),
+  })
+  assert(known)
+  await manage(server, `POST /deliveries/${String(known['id'])}/redeliver`)
+  await untilHandled(server)
+  assert.equal((await deploymentsOf(server, ann, botId)).length, 1)
+})
+
+test('a push of another installation, or under another number, deploys nothing', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  for (const more of [
+    { installation: { id: repo.installationId + 1 } },
+    { repository: { id: repo.id + 1, full_name: repo.fullName, default_branch: 'main' } },
+    { installation: undefined },
+    { ref: 'refs/tags/main' },
+  ])
+    assert.equal((await sendEvent(server, { body: pushOf(repo, more) })).status, 202)
+  await untilHandled(server)
+  assert.deepEqual(await deploymentsOf(server, ann, botId), [])
+})
+
+test('of the pushes that wait the newest wins, and brings along what the others changed', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  const commit = (letter: string, path: string) =>
+    sendEvent(server, {
+      body: pushOf(repo, {
+        after: letter.repeat(40),
+        head_commit: { message: letter },
+        commits: [{ added: [path], removed: [], modified: [] }],
+      }),
+    })
+  for (const [letter, path] of [
+    ['1', 'src/a.js'],
+    ['2', 'docs/b.md'],
+  ] as const) {
+    await commit(letter, path)
+    await untilHandled(server)
+  }
+  const all = await deploymentsOf(server, ann, botId)
+  assert.deepEqual(
+    all.map(({ status, commitMsg }) => [status, commitMsg]),
+    [
+      ['queued', '2'],
+      ['superseded', '1'],
+    ],
+  )
+  const [row] = await server.pool.query<{ push_changes: string[] }>(
+    'select push_changes from deployments where id = $1',
+    [all[0]?.['id']],
+  )
+  assert.deepEqual(row?.push_changes.toSorted(), ['docs/b.md', 'src/a.js'])
+  await call(server, 'POST /deployments', { as: ann, body: { botId } })
+  await commit('3', 'x')
+  await untilHandled(server)
+  assert.deepEqual(
+    (await deploymentsOf(server, ann, botId)).map(({ status, source }) => `${String(source)} ${String(status)}`),
+    ['push queued', 'api queued', 'push superseded', 'push superseded'],
+    'those that were asked for all run',
+  )
+})
+
+test('a push that is not deployed leaves a record of why', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  const reasonOf = async (more: Record<string, unknown>) => {
+    await sendEvent(server, { body: pushOf(repo, more) })
+    await untilHandled(server)
+    const [newest] = await deploymentsOf(server, ann, botId)
+    assert.deepEqual(
+      [newest?.['source'], newest?.['status'], typeof newest?.['finishedAt']],
+      ['push', 'canceled', 'string'],
+    )
+    const error = newest?.['error'] as { code: string; message: string } | undefined
+    assert.equal(error?.code, 'push_skipped')
+    return error.message
+  }
+  const after = '0'.repeat(40)
+  assert.match(await reasonOf({ deleted: true, after, head_commit: null, commits: [] }), /branch main was deleted/)
+  assert.match(await reasonOf({ head_commit: { message: 'Typo [Skip Deploy]' } }), /\[skip deploy\]/)
+  const past = { id: repo.id, full_name: repo.fullName, default_branch: 'main', pushed_at: 1_600_000_000 }
+  assert.match(await reasonOf({ repository: past }), /newer push/)
+  server.clock.advance(8 * 24 * 60 * 60_000)
+  assert.match(await reasonOf({}), /expired/)
+  const { status, body } = await call(
+    server,
+    `GET /deployments/${String((await deploymentsOf(server, ann, botId))[0]?.['id'])}/logs`,
+    { as: ann },
+  )
+  assert.deepEqual([status, body['data']], [200, []])
+})
+
+test('installations and repositories that go, pause, move or are renamed are known by number; bots keep their links', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  const shown = async () => {
+    await untilHandled(server)
+    const { fullName, problem } = (await call(server, `GET /bots/${botId}`, { as: ann })).body['repo'] as Record<
+      string,
+      unknown
+    >
+    return [fullName, problem]
+  }
+  const untilShown = (expected: unknown[]) =>
+    until(`the link to be ${String(expected)}`, async () => JSON.stringify(await shown()) === JSON.stringify(expected))
+  const installation = `/installations/${repo.installationId}`
+  await manage(server, `PATCH ${installation}`, { suspended: true })
+  await untilShown(['ann/app', 'suspended'])
+  await manage(server, `PATCH ${installation}`, { suspended: false })
+  await untilShown(['ann/app', null])
+  await manage(server, 'PATCH /repos/ann/app', { fullName: 'ann/renamed' })
+  await untilShown(['ann/renamed', null])
+  await makeRepo(server, 'ann/app') // its old name, now another one's; the installation holds only that
+  await untilShown(['ann/renamed', 'removed'])
+  await manage(server, `PATCH ${installation}`, { repositories: ['ann/renamed'] })
+  await untilShown(['ann/renamed', null])
+  await manage(server, `DELETE ${installation}`)
+  await untilShown(['ann/renamed', 'removed'])
+  const again = await manage(server, 'POST /installations', { account: 'ann', repositories: ['ann/renamed'] })
+  const body = { botId, repoId: repo.id, repoFullName: 'ann/renamed', installationId: again['id'] }
+  assert.equal((await call(server, 'POST /codehost/connect-repo', { as: ann, body })).status, 200)
+  await untilShown(['ann/renamed', null])
+  await sendEvent(server, {
+    event: 'installation_target',
+    body: { action: 'renamed', account: { login: 'anna' }, installation: { id: again['id'] } },
+  })
+  await untilShown(['anna/renamed', null])
+  const repository = { id: repo.id, full_name: 'bob/renamed' }
+  const moved = { action: 'transferred', repository, installation: { id: 1 } }
+  await sendEvent(server, { event: 'repository', body: moved })
+  await untilShown(['anna/renamed', 'transferred'])
+  await sendEvent(server, {
+    event: 'repository',
+    body: { ...moved, action: 'deleted', installation: { id: again['id'] } },
+  })
+  await untilShown(['anna/renamed', 'deleted'])
+  assert.deepEqual(await deploymentsOf(server, ann, botId), [], 'nothing was deployed for it')
+})
+
+test('who takes the app’s rights back is not connected, and pushes deploy nothing of theirs', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  const [row] = await server.pool.query<{ account_id: string }>('select account_id from codehost_connections')
+  const body = { action: 'revoked', sender: { id: Number(row?.account_id), login: 'ann' } }
+  await sendEvent(server, { event: 'github_app_authorization', body })
+  await untilHandled(server)
+  assert.equal((await call(server, 'GET /auth/codehost/status', { as: ann })).body['connected'], false)
+  assert.equal((await call(server, `GET /bots/${botId}`, { as: ann })).body['autoDeployEnabled'], false)
+  await sendEvent(server, { body: pushOf(repo) })
+  await untilHandled(server)
+  assert.deepEqual(await deploymentsOf(server, ann, botId), [])
+})
+
+test('events that nobody could handle yet are taken up by the next server, once', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  await server.close()
+  const idle = await startTestServer({ pool: server.pool, clock: server.clock, dataDir: server.app.config.dataDir })
+  await sendEvent(idle, { delivery: 'kept', body: pushOf(repo) })
+  assert.deepEqual(await deploymentsOf(idle, ann, botId), [], 'accepted, and nobody there to handle it')
+  await idle.close()
+  const [one, two] = await Promise.all(
+    [1, 2].map(() => startTestServer({ pool: server.pool, clock: server.clock, isWorking: true })),
+  )
+  assert(one && two)
+  await untilHandled(one)
+  assert.equal((await deploymentsOf(two, ann, botId)).length, 1)
+})
+
+test('bad signatures are limited, good ones are not', async () => {
+  const server = await startTestServer()
+  const headers = { 'x-forwarded-for': '192.0.2.7' }
+  const bad = { body: {}, headers: { ...headers, 'x-hub-signature-256': 'sha256=bad' } }
+  let last = 0
+  for (let count = 0; count < 61; count++) last = (await sendEvent(server, bad)).status
+  assert.equal(last, 429)
+  assert.equal((await sendEvent(server, { event: 'ping', body: {}, headers })).status, 202)
+})

@@ -1,0 +1,116 @@
+import type { Db } from '../db/pool.ts'
+import type { Change, Happening, Push } from './events.ts'
+import {
+  clearProblem,
+  confirmLinks,
+  deleteConnection,
+  type LinkedBot,
+  listLinkedBots,
+  listUsersOf,
+  notePush,
+  noteTransfer,
+  renameOwner,
+  renameRepo,
+  setProblem,
+} from './queries.ts'
+
+/** What a push asks for; said by whoever can make deployments. */
+export interface PushDeployer {
+  /** Instead of those of earlier pushes that still wait. */
+  deploy(db: Db, botId: string, push: PushedCommit): Promise<void>
+  /** A record of why nothing is deployed, where the bot's owner looks for deployments. */
+  skip(db: Db, botId: string, push: PushedCommit & { reason: string }): Promise<void>
+}
+
+interface PushedCommit {
+  readonly branch: string
+  readonly commitSha: string | null
+  readonly commitMsg: string
+  readonly changes: readonly string[] | null
+}
+
+/** In one transaction with the note that it is done: nothing of it happens twice, whoever is killed when. */
+export async function handle(
+  db: Db,
+  happening: Happening,
+  { deployer, now }: { deployer: PushDeployer; now: Date },
+): Promise<string> {
+  return happening.kind === 'push' ? handlePush(db, happening, deployer) : applyChange(db, happening, now)
+}
+
+async function handlePush(db: Db, push: Push, deployer: PushDeployer): Promise<string> {
+  const { repoId, installationId, fullName } = push
+  await confirmLinks(db, { repoId, installationId }, fullName)
+  const linked = await listLinkedBots(db, { repoId, installationId })
+  const bots = linked.filter(
+    ({ git_branch, auto_deploy_enabled }) =>
+      auto_deploy_enabled && (git_branch === null ? push.isDefaultBranch : git_branch === push.branch),
+  )
+  for (const bot of bots) await deployTo(db, bot, { push, deployer })
+  return `${bots.length} of ${linked.length} bots`
+}
+
+async function deployTo(
+  db: Db,
+  { bot_id, pushed_at }: LinkedBot,
+  { push, deployer }: { push: Push; deployer: PushDeployer },
+): Promise<void> {
+  const { branch, commitMsg, changes } = push
+  const commit = { branch, commitSha: push.commitSha ?? null, commitMsg, changes }
+  const pushedAt = push.pushedAt === undefined ? undefined : new Date(push.pushedAt)
+  // The platform promises no order, and a repeat by hand may come days later.
+  const isOld = pushedAt !== undefined && pushed_at !== null && pushedAt < pushed_at
+  const reason = isOld ? 'A newer push was heard of before this one.' : whySkipped(push)
+  if (reason !== undefined) await deployer.skip(db, bot_id, { ...commit, reason })
+  else await deployer.deploy(db, bot_id, commit)
+  if (!isOld && pushedAt !== undefined) await notePush(db, bot_id, pushedAt)
+}
+
+function whySkipped({ commitSha, commitMsg, branch }: Push): string | undefined {
+  if (commitSha === undefined) return `The branch ${branch} was deleted.`
+  if (/\[skip deploy\]/i.test(commitMsg)) return 'The message of the commit says [skip deploy].'
+  return undefined
+}
+
+/** Bots keep running, whatever becomes of their repositories. */
+async function applyChange(db: Db, change: Change, now: Date): Promise<string> {
+  switch (change.kind) {
+    case 'installation':
+      await changeInstallation(db, change)
+      break
+    case 'owner-renamed':
+      await renameOwner(db, change.installationId, change.login)
+      break
+    case 'repositories': {
+      const { installationId, added, removed } = change
+      for (const repoId of removed) await setProblem(db, { installationId, repoId }, 'removed')
+      for (const repoId of added) await clearProblem(db, { installationId, repoId }, 'removed')
+      break
+    }
+    case 'repository':
+      await changeRepository(db, change)
+      break
+    case 'authorization-revoked':
+      for (const userId of await listUsersOf(db, change.accountId)) await deleteConnection(db, userId, now)
+      break
+  }
+  return 'noted'
+}
+
+async function changeInstallation(
+  db: Db,
+  { action, installationId }: Change & { kind: 'installation' },
+): Promise<void> {
+  if (action === 'deleted') await setProblem(db, { installationId }, 'removed')
+  else if (action === 'suspend') await setProblem(db, { installationId }, 'suspended')
+  else await clearProblem(db, { installationId }, 'suspended')
+}
+
+async function changeRepository(
+  db: Db,
+  { action, repoId, installationId, fullName }: Change & { kind: 'repository' },
+): Promise<void> {
+  if (action === 'renamed') await renameRepo(db, { repoId }, fullName)
+  else if (action === 'deleted') await setProblem(db, { repoId }, 'deleted')
+  else await noteTransfer(db, repoId, installationId)
+}

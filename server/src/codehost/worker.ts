@@ -1,0 +1,115 @@
+import type { App } from '../context.ts'
+import { DatabaseAway } from '../db/pool.ts'
+import type { Wakes } from '../jobs/wake.ts'
+import { forgetEvents, handleNext, nextEventAt } from './event-queue.ts'
+import type { PushDeployer } from './handle.ts'
+import { nextStatusAt, reportNext } from './statuses.ts'
+
+const retryMs = 500
+// A clock that was set forward is noticed within this.
+const longestMs = 60_000
+const forgetMs = 60 * 60_000
+// A platform that is slow to take one status must not hold up all others.
+const reportersMax = 4
+
+/**
+ * Handles what the code host tells us, and tells it what became of its commits. The tables are the queues: whatever is
+ * due in them when a server starts, or when a timer or a message says so, is done.
+ */
+export class CodehostWorker {
+  readonly #app: App
+  readonly #loops: readonly Loop[]
+  #forgetting: NodeJS.Timeout | undefined
+
+  constructor(app: App, deployer: PushDeployer) {
+    this.#app = app
+    const { db } = app.pool
+    const events = new Loop(app, { next: () => handleNext(app, deployer), nextAt: () => nextEventAt(db) })
+    const statuses: Queue = {
+      next: async () => {
+        const client = await app.codehost()
+        return client !== undefined && reportNext(app, client)
+      },
+      // Without a code host there is nobody to tell.
+      nextAt: async () => ((await app.codehost()) ? nextStatusAt(db) : undefined),
+    }
+    this.#loops = [events, ...Array.from({ length: reportersMax }, () => new Loop(app, statuses))]
+  }
+
+  start(wakes: Wakes): void {
+    wakes.on('codehost', () => this.#loops.forEach((loop) => loop.look()))
+    for (const loop of this.#loops) loop.look()
+    this.#forgetting = setInterval(() => void this.#forget(), forgetMs).unref()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#forgetting)
+    await Promise.all(this.#loops.map((loop) => loop.close()))
+  }
+
+  async #forget(): Promise<void> {
+    try {
+      await forgetEvents(this.#app.pool.db, this.#app.clock.now())
+    } catch (error) {
+      if (!(error instanceof DatabaseAway)) this.#app.log.error({ err: error }, 'old events could not be forgotten')
+    }
+  }
+}
+
+interface Queue {
+  /** Does one; false: none is due. */
+  readonly next: () => Promise<boolean>
+  readonly nextAt: () => Promise<Date | undefined>
+}
+
+/** Does what is due one after the other, then sleeps until something is. */
+class Loop {
+  readonly #app: App
+  readonly #queue: Queue
+  #running: Promise<void> | undefined
+  #isAsked = false
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(app: App, queue: Queue) {
+    this.#app = app
+    this.#queue = queue
+  }
+
+  look(): void {
+    this.#isAsked = true
+    if (this.#isClosed) return
+    this.#running ??= this.#run()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    clearTimeout(this.#timer)
+    let waitMs: number | undefined
+    do {
+      this.#isAsked = false
+      waitMs = await this.#drain()
+    } while (this.#isAsked && !this.#isClosed)
+    // Nothing comes between this and the question above: whoever asks from here on starts a new run.
+    this.#running = undefined
+    if (waitMs !== undefined && !this.#isClosed) this.#timer = setTimeout(() => this.look(), waitMs).unref()
+  }
+
+  /** Returns how long to wait for the next one; undefined: until somebody says that there is one. */
+  async #drain(): Promise<number | undefined> {
+    const { clock, log } = this.#app
+    try {
+      while (!this.#isClosed && (await this.#queue.next()));
+      const at = await this.#queue.nextAt()
+      return at && Math.min(Math.max(0, at.getTime() - clock.now().getTime()), clock.pollMs ?? longestMs)
+    } catch (error) {
+      if (!(error instanceof DatabaseAway)) log.error({ err: error }, 'a queue of the code host cannot be worked off')
+      return retryMs
+    }
+  }
+}

@@ -66,12 +66,12 @@ export interface Installation {
 
 export function installation(data: unknown): Installation {
   const { id, account: owner, repository_selection, created_at } = object(data)
-  // An enterprise has a slug instead of a login.
-  const { login, slug, type, avatar_url } = object(owner, 'account')
+  // An enterprise has a slug instead of a login, and an account that is gone is null.
+  const { login, slug, type, avatar_url } = owner === null ? {} : object(owner, 'account')
   return {
     id: number(id, 'id'),
     account: {
-      login: text(login ?? slug, 'login'),
+      login: text(login ?? slug ?? `account of ${String(id)}`, 'login'),
       type: typeof type === 'string' ? type : 'Enterprise',
       avatarUrl: imageUrl(avatar_url),
     },

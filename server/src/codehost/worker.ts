@@ -10,7 +10,7 @@ const retryMs = 500
 const longestMs = 60_000
 const forgetMs = 60 * 60_000
 // A platform that is slow to take one status must not hold up all others.
-const reportersMax = 4
+const reportersMax = 2
 
 /**
  * Handles what the code host tells us, and tells it what became of its commits. The tables are the queues: whatever is
@@ -27,11 +27,15 @@ export class CodehostWorker {
     const events = new Loop(app, { next: () => handleNext(app, deployer), nextAt: () => nextEventAt(db) })
     const statuses: Queue = {
       next: async () => {
-        const client = await app.codehost()
+        // Asked first: most servers have nothing to tell, and some nobody to tell it to.
+        const at = await nextStatusAt(db)
+        const client = at && at <= app.clock.now() ? await app.codehost() : undefined
         return client !== undefined && reportNext(app, client)
       },
-      // Without a code host there is nobody to tell.
-      nextAt: async () => ((await app.codehost()) ? nextStatusAt(db) : undefined),
+      nextAt: async () => {
+        const at = await nextStatusAt(db)
+        return at && (await app.codehost()) ? at : undefined
+      },
     }
     this.#loops = [events, ...Array.from({ length: reportersMax }, () => new Loop(app, statuses))]
   }

@@ -188,6 +188,19 @@ export class Botberth {
       this.#call('redeliver', { params: { id, deliveryId } }, options),
   }
 
+  /** Your account on the code host, and the repositories that bots are linked to. Connecting it takes a browser. */
+  readonly codehost = {
+    status: (options?: CallOptions) => this.#call('getCodehostStatus', {}, options),
+    disconnect: (options?: CallOptions) => this.#call('disconnectCodehost', {}, options),
+    /** With whether you are connected, and where to install the app. */
+    installations: (options?: CallOptions) => this.#call('listInstallations', {}, options),
+    repos: async (installationId: number, options?: CallOptions) =>
+      (await this.#call('listRepositories', { params: { id: String(installationId) } }, options)).data,
+    connectRepo: (body: Body<'connectRepo'>, options?: CallOptions) => this.#call('connectRepo', { body }, options),
+    disconnectRepo: (botId: string, options?: CallOptions) =>
+      this.#call('disconnectRepo', { params: { id: botId } }, options),
+  }
+
   /** Yourself. */
   readonly me = {
     get: (options?: CallOptions) => this.#call('getMe', {}, options),

@@ -29,6 +29,8 @@ export interface Bot {
     readonly installationId: number
     readonly repoId: number
     readonly fullName: string
+    /** Why it cannot be deployed from: the installation is suspended, or no longer holds the repository, which may be gone or somebody else’s. Null: all is well. */
+    readonly problem: 'suspended' | 'removed' | 'deleted' | 'transferred' | null
   } | null
   readonly server: {
     readonly identifier: string
@@ -157,7 +159,7 @@ export interface LogsQuery {
 
 export interface AuditEvent {
   readonly id: string
-  readonly kind: 'login' | 'logout' | 'logout_everywhere' | 'key_created' | 'key_revoked' | 'device_approved' | 'device_denied' | 'suspended' | 'unsuspended'
+  readonly kind: 'login' | 'logout' | 'logout_everywhere' | 'key_created' | 'key_revoked' | 'device_approved' | 'device_denied' | 'codehost_connected' | 'codehost_disconnected' | 'suspended' | 'unsuspended'
   readonly details: Readonly<Record<string, string>>
   readonly ip: string | null
   /** When it happened. */
@@ -212,7 +214,7 @@ export interface Problem {
   /** The path that was asked for. */
   readonly instance: string
   /** Stable; compare this one. */
-  readonly code: 'invalid_json' | 'validation_failed' | 'invalid_request' | 'url_not_allowed' | 'archive_invalid' | 'unauthenticated' | 'forbidden' | 'account_suspended' | 'signups_closed' | 'authorization_denied' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'invalid_state' | 'bot_expired' | 'limit_reached' | 'secret_not_repeatable' | 'authorization_pending' | 'login_not_configured' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'header_too_large' | 'internal' | 'platform_failed' | 'unavailable' | 'platform_timeout'
+  readonly code: 'invalid_json' | 'validation_failed' | 'invalid_request' | 'url_not_allowed' | 'archive_invalid' | 'unauthenticated' | 'signature_invalid' | 'forbidden' | 'account_suspended' | 'signups_closed' | 'authorization_denied' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'invalid_state' | 'bot_expired' | 'limit_reached' | 'secret_not_repeatable' | 'authorization_pending' | 'login_not_configured' | 'codehost_not_configured' | 'codehost_not_connected' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'header_too_large' | 'internal' | 'platform_failed' | 'unavailable' | 'platform_timeout'
   /** The same as `detail`. */
   readonly message: string
   readonly requestId: string
@@ -367,6 +369,7 @@ export type ErrorCode =
   | 'url_not_allowed'
   | 'archive_invalid'
   | 'unauthenticated'
+  | 'signature_invalid'
   | 'forbidden'
   | 'account_suspended'
   | 'signups_closed'
@@ -380,6 +383,8 @@ export type ErrorCode =
   | 'secret_not_repeatable'
   | 'authorization_pending'
   | 'login_not_configured'
+  | 'codehost_not_configured'
+  | 'codehost_not_connected'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
@@ -644,6 +649,8 @@ export interface Operations {
           readonly installationId: number
           readonly repoId: number
           readonly fullName: string
+          /** Why it cannot be deployed from: the installation is suspended, or no longer holds the repository, which may be gone or somebody else’s. Null: all is well. */
+          readonly problem: 'suspended' | 'removed' | 'deleted' | 'transferred' | null
         } | null
         readonly server: {
           readonly identifier: string
@@ -833,6 +840,119 @@ export interface Operations {
       readonly source?: string
     }
     answer: Deployment
+  }
+  /** Where our app is installed on the code host and you may use it */
+  listInstallations: {
+    answer: {
+      readonly data: readonly {
+        readonly id: number
+        readonly account: {
+          readonly login: string
+          /** `User`, `Organization` or `Enterprise`. */
+          readonly type: string
+          readonly avatarUrl: string | null
+        }
+        readonly repositorySelection: 'all' | 'selected'
+        /** When the app was installed. */
+        readonly createdAt: string
+      }[]
+      /** False: connect your account first. */
+      readonly connected: boolean
+      /** Where to install the app on more repositories; null: no code host is set up, or it cannot be asked. */
+      readonly installUrl: string | null
+    }
+  }
+  /** All repositories of an installation that you may use */
+  listRepositories: {
+    params: {
+      readonly id: string
+    }
+    answer: {
+      readonly data: readonly {
+        readonly id: number
+        readonly fullName: string
+        readonly private: boolean
+        readonly defaultBranch: string
+        /** Its page. */
+        readonly url: string
+        /** When somebody last pushed to it; null: never. */
+        readonly pushedAt: string | null
+      }[]
+    }
+  }
+  /** Link a bot to a repository, from which it is deployed from then on */
+  connectRepo: {
+    body: {
+      readonly installationId: number
+      /** `<owner>/<repository>` */
+      readonly repoFullName: string
+      readonly repoId: number
+      readonly botId: string
+    }
+    answer: {
+      readonly botId: string
+      readonly installationId: number
+      readonly repoId: number
+      readonly repoFullName: string
+      /** Whose pushes are deployed. */
+      readonly branch: string
+      /** When it was linked. */
+      readonly connectedAt: string
+    }
+  }
+  /** End the link between a bot and its repository */
+  disconnectRepo: {
+    params: {
+      readonly id: string
+    }
+    answer: {
+      readonly botId: string
+      readonly disconnected: true
+    }
+  }
+  /** Where the code host tells of pushes and of changes to installations */
+  receiveCodehostEvent: {
+    body: Bytes
+    answer: {
+      /** False: it had come before. */
+      readonly accepted: boolean
+    }
+  }
+  /** Whether your account on the code host is connected, and which one */
+  getCodehostStatus: {
+    answer: {
+      readonly connected: boolean
+      readonly login: string | null
+      readonly avatarUrl: string | null
+      /** When it was connected. */
+      readonly connectedAt: string | null
+    }
+  }
+  /** Connect your account on the code host (for browsers) */
+  connectCodehost: {
+    query: {
+      /** A path of this server to go to afterwards. */
+      readonly returnTo?: string
+      /** The account that the code host suggests. */
+      readonly login_hint?: string
+      readonly prompt?: 'none' | 'consent' | 'select_account'
+    }
+    answer: null
+  }
+  /** Where the code host sends the browser back to */
+  finishCodehostConnect: {
+    query: {
+      readonly code?: string
+      readonly state?: string
+      readonly error?: string
+    }
+    answer: null
+  }
+  /** Disconnect your account on the code host */
+  disconnectCodehost: {
+    answer: {
+      readonly disconnected: true
+    }
   }
   /** Start, stop or restart a server */
   setPower: {
@@ -1170,6 +1290,11 @@ export interface Operations {
         /** When it was made. */
         readonly createdAt: string
       }[]
+      readonly codehost: {
+        readonly login: string
+        /** When it was connected. */
+        readonly connectedAt: string
+      } | null
       readonly audit: readonly AuditEvent[]
     }
   }
@@ -1271,6 +1396,15 @@ export const routes = {
   readDeploymentLogs: { api: 'hosting', method: 'GET', path: '/deployments/{id}/logs' },
   cancelDeployment: { api: 'hosting', method: 'POST', path: '/deployments/{id}/cancel' },
   rollBack: { api: 'hosting', method: 'POST', path: '/bots/{id}/rollback' },
+  listInstallations: { api: 'hosting', method: 'GET', path: '/codehost/installations' },
+  listRepositories: { api: 'hosting', method: 'GET', path: '/codehost/installations/{id}/repos' },
+  connectRepo: { api: 'hosting', method: 'POST', path: '/codehost/connect-repo' },
+  disconnectRepo: { api: 'hosting', method: 'DELETE', path: '/bots/{id}/repo' },
+  receiveCodehostEvent: { api: 'hosting', method: 'POST', path: '/codehost/events' },
+  getCodehostStatus: { api: 'hosting', method: 'GET', path: '/auth/codehost/status' },
+  connectCodehost: { api: 'hosting', method: 'GET', path: '/auth/codehost/connect' },
+  finishCodehostConnect: { api: 'hosting', method: 'GET', path: '/auth/codehost/callback' },
+  disconnectCodehost: { api: 'hosting', method: 'DELETE', path: '/auth/codehost/disconnect' },
   setPower: { api: 'hosting', method: 'POST', path: '/servers/{identifier}/power' },
   killServer: { api: 'hosting', method: 'POST', path: '/servers/{identifier}/kill' },
   getResources: { api: 'hosting', method: 'GET', path: '/servers/{identifier}/resources' },

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { beating, Host } from './host.ts'
-import { beforeEnd, makeScratch, waitFor } from './server.ts'
+import { beforeEnd, launch, makeScratch, root, waitFor } from './server.ts'
 
 type Json = Record<string, unknown>
 
@@ -371,4 +371,37 @@ test('every forgery is refused: nothing is linked, nothing deployed', { timeout:
     (body['data'] as Json[]).map(({ commitSha }) => commitSha),
     [sha],
   )
+})
+
+test('the set-up makes an app by its manifest, and the server works with it after a restart', {
+  timeout: 120_000,
+}, async () => {
+  const { url } = host.running
+  const setup = launch({
+    dataDir: host.dataDir,
+    command: [process.execPath, join(root, 'server/src/codehost-setup.ts')],
+    env: { PUBLIC_URL: url, CODEHOST_API_URL: `${url}/sandbox/codehost/api/v3` },
+  })
+  let page = ''
+  await waitFor('the set-up to say where to go', () => {
+    page = /http:\/\/localhost:\d+\//.exec(setup.output())?.[0] ?? ''
+    return page !== ''
+  })
+  // As a browser does it.
+  const form = await (await fetch(page)).text()
+  const decode = (text: string) => text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
+  const action = decode(/action="([^"]+)"/.exec(form)?.[1] ?? '')
+  const manifest = decode(/name="manifest" value="([^"]+)"/.exec(form)?.[1] ?? '')
+  const asked = await (await fetch(action, { method: 'POST', body: new URLSearchParams({ manifest }) })).text()
+  const create = /href="([^"]*\/settings\/apps\/create[^"]+)"/.exec(asked)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  const done = await fetch(new URL(create, url))
+  assert.match(await done.text(), /The app is made/)
+  assert.equal(await setup.exited, 0, setup.output())
+  assert.match(setup.output(), /its keys are stored/)
+  assert.doesNotMatch(setup.output(), /PRIVATE KEY|[0-9a-f]{40}/)
+  assert.deepEqual(await query(`select 1 from instance where name = 'codehost_app'`), [{ '?column?': 1 }])
+  await host.kill()
+  await host.start()
+  // The app's keys are stored with the address that the server had: it listens elsewhere now.
+  assert.equal((await host.ask('GET /codehost/installations')).body['code'], 'platform_failed')
 })

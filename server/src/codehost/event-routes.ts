@@ -62,11 +62,16 @@ class Holder {
         if (size <= usualBytesMax) continue
         this.#heldBytes += chunk.length
         held += chunk.length
-        if (this.#heldBytes > heldBytesMax) throw new AppError('unavailable', { headers: { 'retry-after': '5' } })
+        if (this.#heldBytes > heldBytesMax) throw tooMany()
       }
     } finally {
       this.#heldBytes -= held
     }
     return Buffer.concat(chunks)
   }
+}
+
+function tooMany(): AppError {
+  const detail = 'Too many large events are being received at once.'
+  return new AppError('unavailable', { detail, headers: { 'retry-after': '5' } })
 }

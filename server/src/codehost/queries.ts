@@ -200,7 +200,7 @@ export interface LinkedBot {
   readonly pushed_at: Date | null
 }
 
-/** Locked: two pushes at once are put in order. */
+/** Locked: two pushes at once are put in order. The bots come first, as when one of them is deleted. */
 export function listLinkedBots(db: Db, { repoId, installationId }: Required<Affected>): Promise<LinkedBot[]> {
   return db
     .selectFrom('codehost_links')
@@ -209,6 +209,7 @@ export function listLinkedBots(db: Db, { repoId, installationId }: Required<Affe
     .where('codehost_links.repo_id', '=', String(repoId))
     .where('codehost_links.installation_id', '=', String(installationId))
     .orderBy('codehost_links.bot_id')
+    .forKeyShare('bots')
     .forUpdate('codehost_links')
     .execute()
 }

@@ -70,7 +70,8 @@ function describe({ bot_name, status, state, message }: Due): string {
   const what = state === 'pending' ? 'is being deployed' : (words[status] ?? status)
   const why = message === null ? '' : `: ${message}`
   const text = `${bot_name} ${state === 'success' && status === 'canceled' ? 'skips this push' : what}${why}`
-  return text.length > descriptionMax ? `${text.slice(0, descriptionMax - 1)}…` : text
+  const letters = [...text]
+  return letters.length > descriptionMax ? `${letters.slice(0, descriptionMax - 1).join('')}…` : text
 }
 
 /** Nobody else has it for a while: two reports of one commit could overtake each other. */
@@ -95,9 +96,15 @@ async function putOff(app: App, due: Due, error: AppError): Promise<void> {
   const now = app.clock.now().getTime()
   const isLast = now - due.created_at.getTime() > giveUpMs
   app.log.warn({ err: error, deployment: due.deployment_id, isLast }, 'a commit status could not be reported')
-  const asked = Number(error.headers['retry-after'] ?? 0) * 1000
-  const delayMs = Math.max(asked, Math.min(longestRetryMs, firstRetryMs * 2 ** due.attempts))
+  const askedMs = Number(error.headers['retry-after'] ?? 0) * 1000
+  const delayMs = Math.max(askedMs, Math.min(longestRetryMs, firstRetryMs * 2 ** due.attempts))
   await settle(app.pool.db, due, { attempts: due.attempts + 1, next_at: isLast ? null : new Date(now + delayMs) })
+  // It has had enough of all of us, not of this one.
+  if (askedMs > 0) await putOffAll(app.pool.db, new Date(now + askedMs))
+}
+
+async function putOffAll(db: Db, until: Date): Promise<void> {
+  await db.updateTable('commit_statuses').set({ next_at: until }).where('next_at', '<', until).execute()
 }
 
 /** What has become of it meanwhile is told next, at once. */

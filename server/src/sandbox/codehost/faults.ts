@@ -41,7 +41,8 @@ export class Faults {
         return true
       case 'slow':
         await sleep(fault.delayMs ?? delayDefaultMs, undefined, { ref: false })
-        return request.raw.socket.destroyed
+        if (request.raw.socket.destroyed) reply.hijack() // whoever asked has given up
+        return reply.sent
       case 'rate-limited':
         await reply
           .code(429)

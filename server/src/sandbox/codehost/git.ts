@@ -35,7 +35,7 @@ export interface FileChange {
 
 /** What `git init --bare` would make, without a process for it: repositories are made by the hundred. */
 export async function initRepository(folder: string, branch: string): Promise<void> {
-  await mkdir(join(folder, 'objects'), { recursive: true })
+  await mkdir(join(folder, 'objects'), { recursive: true, mode: 0o700 }) // private ones are nobody else's
   await mkdir(join(folder, 'refs'))
   await writeFile(join(folder, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = true\n')
   await writeFile(join(folder, 'HEAD'), `ref: refs/heads/${branch}\n`)

@@ -24,6 +24,7 @@ const reserved = [
   'forms',
   'installations',
   'login',
+  'organizations',
   'repos',
   'settings',
 ]

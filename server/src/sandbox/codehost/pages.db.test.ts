@@ -68,8 +68,8 @@ test('a person makes a repository, installs the app, pushes and looks at statuse
 test('an app is set up from a manifest: a page asks, and only this machine gets the code', async () => {
   const host = await startTestCodehost()
   const manifest = (redirectUrl: unknown) => JSON.stringify({ name: '<Mine>', redirect_url: redirectUrl })
-  const begin = (text: string) =>
-    fetch(`${host.web}/settings/apps/new?state=s`, {
+  const begin = (text: string, place = '') =>
+    fetch(`${host.web}${place}/settings/apps/new?state=s`, {
       method: 'POST',
       headers: { origin: 'http://localhost:4000' },
       body: new URLSearchParams({ manifest: text }),
@@ -96,4 +96,5 @@ test('an app is set up from a manifest: a page asks, and only this machine gets 
   for (const wrong of ['https://evil.example/', 'javascript:1', 5, undefined, 'http://localhost.evil.example/'])
     assert.equal((await begin(manifest(wrong))).status, 400, String(wrong))
   assert.equal((await begin('{')).status, 400)
+  assert.equal((await begin(manifest('http://localhost:4000/done'), '/organizations/acme')).status, 200)
 })

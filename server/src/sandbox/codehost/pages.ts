@@ -130,7 +130,7 @@ export function codehostPages(scope: FastifyInstance, host: Host): void {
   manifestPages(scope, host)
 
   scope.get<IdPath>(`${base}/avatars/:id`, ({ params }, reply) => {
-    const hue = (readId(params.id) ?? 0) % 360
+    const hue = /^\d{1,15}$/.test(params.id) ? Number(params.id) % 360 : 0
     const circle = `<circle cx="32" cy="32" r="32" fill="hsl(${hue} 60% 50%)"/>`
     return reply
       .type('image/svg+xml')
@@ -140,11 +140,13 @@ export function codehostPages(scope: FastifyInstance, host: Host): void {
 
 /** How an app is set up from a manifest: a form from elsewhere, a person who agrees, and a code that goes back there. */
 function manifestPages(scope: FastifyInstance, host: Host): void {
-  scope.post(`${base}/settings/apps/new`, { config: { isHarmless: true } }, (request, reply) => {
-    const { manifest = '', state = '' } = { ...(request.query as Record<string, string>), ...readForm(request) }
-    const { name } = readManifest(manifest)
-    return sendPage(reply, 'Create an app · Sandbox', manifestPage(name, { manifest, state }))
-  })
+  for (const place of ['', '/organizations/:organization']) {
+    scope.post(`${base}${place}/settings/apps/new`, { config: { isHarmless: true } }, (request, reply) => {
+      const { manifest = '', state = '' } = { ...(request.query as Record<string, string>), ...readForm(request) }
+      const { name } = readManifest(manifest)
+      return sendPage(reply, 'Create an app · Sandbox', manifestPage(name, { manifest, state }))
+    })
+  }
 
   scope.get(`${base}/settings/apps/create`, async (request, reply) => {
     if (isForeign(request)) throw new AppError('forbidden')

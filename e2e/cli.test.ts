@@ -116,6 +116,12 @@ const lines: readonly (readonly [string, ...string[]])[] = [
   ['webhooks redeliver', '{webhook}', '{delivery}'],
   ['webhooks verify', 'sha256=x'],
   ['webhooks delete', '{webhook}', '--yes'],
+  ['repos status'],
+  ['repos installations'],
+  ['repos list', '1'],
+  ['repos connect', 'me/none', 'walked'],
+  ['repos disconnect', 'walked'],
+  ['repos sign-out', '--yes'],
   ['api', 'GET', '/me'],
   ['doctor'],
   ['unlink'],
@@ -128,6 +134,9 @@ const codes: Readonly<Record<string, readonly number[]>> = {
   'deployment cancel': [5],
   'webhooks redeliver': [0, 5], // whether the first attempt has ended yet
   'webhooks verify': [5],
+  // Nobody is connected here; e2e/codehost.test.ts shows the rest.
+  'repos list': [3, 5],
+  'repos connect': [3],
 }
 /** What cannot be done twice to the same thing. */
 const once = new Set([
@@ -199,6 +208,10 @@ test('every command ends well without a terminal, says its result and nothing se
 const without: Readonly<Record<string, string>> = {
   loginWithChat: 'for browsers',
   finishChatLogin: 'for browsers',
+  connectCodehost: 'for browsers',
+  finishCodehostConnect: 'for browsers',
+  receiveCodehostEvent: 'sent by the code host',
+  connectRepo: 'asked for once a repository was found',
   createAccessToken: 'for pages, which have a cookie',
   logout: 'ends sessions of browsers; the command line has a key',
   startDevicePairing: 'asked for at a terminal only',

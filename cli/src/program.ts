@@ -7,6 +7,7 @@ import { registerDoctor } from './commands/doctor.ts'
 import { registerEnv } from './commands/env.ts'
 import { registerLogs } from './commands/logs.ts'
 import { registerProject } from './commands/project.ts'
+import { registerRepos } from './commands/repos.ts'
 import { registerServers } from './commands/servers.ts'
 import { registerWebhooks } from './commands/webhooks.ts'
 import { Context, type GlobalOptions } from './context.ts'
@@ -86,6 +87,7 @@ export function makeProgram(io: Io, act: Act): Command {
   registerLogs(program, act)
   registerEnv(program, act)
   registerWebhooks(program, act)
+  registerRepos(program, act)
   registerApi(program, act)
   registerDoctor(program, act)
   return program

@@ -1,0 +1,92 @@
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { CliError, exit } from '../exit.ts'
+import { formatTime } from '../format.ts'
+import { table } from '../io.ts'
+import type { Act } from '../program.ts'
+
+export function registerRepos(program: Command, act: Act): void {
+  const repos = program.command('repos').description('repositories of the code host')
+  repos.command('status', { isDefault: true }).description('whether you are connected').action(act(status))
+  repos.command('installations').description('where the app is installed').action(act(installations))
+  repos.command('list <installation>').description('the repositories of an installation').action(act(list))
+  repos
+    .command('connect <repository> [bot]')
+    .description('deploy a bot from this repository, such as me/my-bot')
+    .option('--installation <id>', 'where to look for it; in all of them unless given')
+    .option('--branch <branch>', 'its default branch unless given')
+    .action(act(connect))
+  repos.command('disconnect [bot]').description('undo that').action(act(disconnect))
+  repos
+    .command('sign-out')
+    .description('forget your account on the code host; bots keep running, auto-deploy ends')
+    .option('--yes', 'do not ask')
+    .action(act(signOut))
+}
+
+async function status(context: Context): Promise<void> {
+  const client = await context.client()
+  const found = await client.codehost.status({ signal: context.signal })
+  const text = found.connected
+    ? `${found.login ?? ''}, connected ${formatTime(found.connectedAt)}`
+    : context.text('codehostOff', { url: `${context.url}/api/v1/auth/codehost/connect` })
+  context.out.result(found, text)
+}
+
+async function installations(context: Context): Promise<void> {
+  const client = await context.client()
+  const found = await client.codehost.installations({ signal: context.signal })
+  const rows = found.data.map(({ id, account, repositorySelection }) => [
+    String(id),
+    account.login,
+    repositorySelection,
+  ])
+  const none = context.text('codehostNone', { url: found.installUrl ?? '' })
+  context.out.result(found, rows.length > 0 ? table(['ID', 'ACCOUNT', 'REPOSITORIES'], rows) : none)
+}
+
+async function list(context: Context, _options: object, installation = ''): Promise<void> {
+  const client = await context.client()
+  const found = await client.codehost.repos(Number(installation), { signal: context.signal })
+  const rows = found.map((repo) => [repo.fullName, repo.private ? 'private' : 'public', repo.defaultBranch])
+  context.out.result(found, rows.length > 0 ? table(['NAME', 'VISIBLE', 'BRANCH'], rows) : context.text('nothing'))
+}
+
+interface ConnectOptions {
+  readonly installation?: string
+  readonly branch?: string
+}
+
+async function connect(context: Context, options: ConnectOptions, name = '', wanted?: string): Promise<void> {
+  const { signal } = context
+  const client = await context.client()
+  const bot = await context.bot(client, wanted)
+  const { data } = await client.codehost.installations({ signal })
+  const ids = options.installation === undefined ? data.map(({ id }) => id) : [Number(options.installation)]
+  for (const installationId of ids) {
+    const repo = (await client.codehost.repos(installationId, { signal })).find(({ fullName }) => fullName === name)
+    if (!repo) continue
+    const { branch: gitBranch } = options
+    const body = { botId: bot.id, installationId, repoId: repo.id, repoFullName: repo.fullName }
+    const linked = await client.codehost.connectRepo(body, { signal })
+    if (gitBranch !== undefined) await client.bots.update(bot.id, { gitBranch }, { signal })
+    context.out.result(linked, context.text('linked', { folder: linked.repoFullName, name: bot.name }))
+    return
+  }
+  throw new CliError('not_found', context.text('repoUnknown', { name }), { exitCode: exit.notFound })
+}
+
+async function disconnect(context: Context, _options: object, wanted?: string): Promise<void> {
+  const client = await context.client()
+  const bot = await context.bot(client, wanted)
+  const answer = await client.codehost.disconnectRepo(bot.id, { signal: context.signal })
+  context.out.result(answer, context.text('unlinked', { folder: bot.name }))
+}
+
+async function signOut(context: Context, { yes }: { yes?: boolean }): Promise<void> {
+  const client = await context.client()
+  const { login } = await client.codehost.status({ signal: context.signal })
+  await context.confirm(login ?? 'yes', yes)
+  const answer = await client.codehost.disconnect({ signal: context.signal })
+  context.out.result(answer, context.text('signedOut', { url: login ?? context.url }))
+}

@@ -1,7 +1,7 @@
 // Bombs of every kind at once beside good bots, on a whole server: the bombs end, the good ones never notice, and the API
 // goes on answering.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -168,8 +168,8 @@ interface Figures {
 }
 
 function outputOnDisk(): number {
-  const folder = join(host.dataDir, 'output')
-  const sizes = readdirSync(folder).map((file) => statSync(join(folder, file), { throwIfNoEntry: false })?.blocks ?? 0)
+  const files = globSync(join(host.dataDir, 'bots', '*', 'output', '*'))
+  const sizes = files.map((file) => statSync(file, { throwIfNoEntry: false })?.blocks ?? 0)
   return sizes.reduce((sum, blocks) => sum + blocks * 512, 0)
 }
 

@@ -7,7 +7,9 @@ import { KeyedLock } from '../lib/keyed-lock.ts'
 import { LineSplitter } from '../lib/lines.ts'
 import type { Log } from '../lib/log.ts'
 import { type LogLine, type LogPage, type LogQuery, LogStore } from '../lib/log-store.ts'
+import { Slots } from '../lib/slots.ts'
 import type { OutputStream, Runtime } from '../runtime/runtime.ts'
+import { type Allowance, Allowances } from './allowance.ts'
 
 const bytesKept = 8 * 1024 * 1024 // of lines, for one bot
 const watchedIntervalMs = 250
@@ -17,12 +19,8 @@ const dropAfterBytes = 1024 * 1024
 // A bot that writes faster than this in a round: the middle of it goes, the newest stays.
 const backlogMax = 4 * 1024 * 1024
 const backlogKept = 1024 * 1024
-// A line costs us some microseconds, however short it is, and a megabyte can be a million of them. So many a bot may write
-// in a while, and so many are kept of the end of what is more.
-const linesAtOnceMax = 40_000
-const linesPerSecondMax = 2_000
-const linesKept = 1_000
-const tailBytes = 64 * 1024
+// Each takes memory for what it reads, and a process for what it gives back to the disk.
+const readersMax = 8
 const lineFeed = 0x0a
 const streams = ['stdout', 'stderr'] as const
 
@@ -32,8 +30,7 @@ interface Reader {
   readonly offsets: Record<OutputStream, number>
   readonly marks: Record<string, number>
   readonly dropped: Record<OutputStream, number>
-  /** How many lines it may write before some are skipped, as of a moment of the process's clock. */
-  readonly allowance: { lines: number; atMs: number }
+  readonly allowance: Allowance
 }
 
 /** Reads what bots write, line by line, into a log of each bot, and tells whoever listens. */
@@ -44,6 +41,9 @@ export class Output {
   readonly #watchers = new Groups<(lines: readonly LogLine[]) => void>()
   readonly #reading = new Map<string, Promise<void>>()
   readonly #lock = new KeyedLock()
+  readonly #allowances = new Allowances()
+  readonly #slots = new Slots(readersMax)
+  readonly #never = new AbortController().signal
   #timer: NodeJS.Timeout | undefined
   #ticks = 0
 
@@ -82,7 +82,7 @@ export class Output {
       offsets: { stdout: at('stdout'), stderr: at('stderr') },
       marks: { [`${instanceId}:stdout`]: at('stdout'), [`${instanceId}:stderr`]: at('stderr') },
       dropped: { stdout: 0, stderr: 0 },
-      allowance: { lines: linesAtOnceMax, atMs: performance.now() },
+      allowance: this.#allowances.open(),
     })
   }
 
@@ -147,35 +147,38 @@ export class Output {
   /** One at a time for a bot: two readers of one position would both write what they find. */
   async #read(botId: string, reader: Reader): Promise<void> {
     for (const stream of streams) {
-      // Only what is there now: a bot that goes on writing as fast would keep us here for ever.
-      const end = await this.#skipBacklog(botId, reader, stream)
-      while (reader.offsets[stream] < end) {
-        if (this.#readers.get(botId) !== reader) return
-        const offset = reader.offsets[stream]
-        const found = await this.#options.runtime.readOutput(reader.instanceId, stream, offset)
-        const chunk = found.subarray(0, end - offset)
-        if (chunk.length === 0) break // cut off meanwhile
-        if (!isAllowed(reader, chunk)) {
-          await this.#skipLines(botId, reader, { stream, end })
-          continue
-        }
-        reader.offsets[stream] += chunk.length
-        this.#append(botId, reader, { stream, lines: reader.splitters[stream].push(chunk) })
-      }
-      await this.#drop(reader, stream)
+      const bytes = await this.#options.runtime.outputBytes(reader.instanceId, stream)
+      if (bytes !== reader.offsets[stream])
+        await this.#slots.run(() => this.#readTo(botId, reader, { stream, end: bytes }), this.#never)
     }
   }
 
-  /**
-   * Returns where the output ends for now. Also a bot that cuts its own output off, or stretches it, is read on from
-   * where it is now.
-   */
-  async #skipBacklog(botId: string, reader: Reader, stream: OutputStream): Promise<number> {
-    const bytes = await this.#options.runtime.outputBytes(reader.instanceId, stream)
-    const waiting = bytes - reader.offsets[stream]
-    if (waiting >= 0 && waiting <= backlogMax) return bytes
-    this.#jump(botId, reader, { stream, to: waiting < 0 ? 0 : bytes - backlogKept })
-    return bytes
+  /** Only what was there before: a bot that goes on writing as fast would keep us here for ever. */
+  async #readTo(botId: string, reader: Reader, { stream, end }: { stream: OutputStream; end: number }): Promise<void> {
+    this.#skipBacklog(botId, reader, { stream, end })
+    let isRest = false
+    while (reader.offsets[stream] < end) {
+      if (this.#readers.get(botId) !== reader) return
+      const offset = reader.offsets[stream]
+      const found = await this.#options.runtime.readOutput(reader.instanceId, stream, offset)
+      const chunk = found.subarray(0, end - offset)
+      if (chunk.length === 0) break // cut off meanwhile
+      if (!isRest && !reader.allowance.take({ lines: countLines(chunk), bytes: chunk.length })) {
+        await this.#skipLines(botId, reader, { stream, end })
+        isRest = true
+        continue
+      }
+      reader.offsets[stream] += chunk.length
+      this.#append(botId, reader, { stream, lines: reader.splitters[stream].push(chunk) })
+    }
+    await this.#drop(reader, stream)
+  }
+
+  /** Also a bot that cuts its own output off, or stretches it, is read on from where it is now. */
+  #skipBacklog(botId: string, reader: Reader, { stream, end }: { stream: OutputStream; end: number }): void {
+    const waiting = end - reader.offsets[stream]
+    if (waiting >= 0 && waiting <= backlogMax) return
+    this.#jump(botId, reader, { stream, to: waiting < 0 ? 0 : end - backlogKept })
   }
 
   /** All but the last lines of what there is now. */
@@ -184,10 +187,10 @@ export class Output {
     reader: Reader,
     { stream, end }: { stream: OutputStream; end: number },
   ): Promise<void> {
-    const from = Math.max(reader.offsets[stream], end - tailBytes)
+    const kept = reader.allowance.takeEnd()
+    const from = Math.max(reader.offsets[stream], end - kept.bytes)
     const tail = await this.#options.runtime.readOutput(reader.instanceId, stream, from)
-    const to = from + startOfLast(linesKept, tail.subarray(0, end - from))
-    reader.allowance.lines = Math.max(reader.allowance.lines, linesKept)
+    const to = from + startOfLast(kept.lines, tail.subarray(0, end - from))
     if (to > reader.offsets[stream]) this.#jump(botId, reader, { stream, to })
   }
 
@@ -228,18 +231,6 @@ export class Output {
   #tell(botId: string, lines: readonly LogLine[]): void {
     for (const listener of this.#watchers.get(botId)) listener(lines)
   }
-}
-
-/** Whether that many lines may come now; if so, they are taken off. */
-function isAllowed({ allowance }: Reader, chunk: Buffer): boolean {
-  const now = performance.now()
-  const earned = ((now - allowance.atMs) / 1000) * linesPerSecondMax
-  const lines = countLines(chunk)
-  allowance.lines = Math.min(linesAtOnceMax, allowance.lines + earned)
-  allowance.atMs = now
-  if (lines > allowance.lines) return false
-  allowance.lines -= lines
-  return true
 }
 
 function countLines(chunk: Buffer): number {

@@ -3,6 +3,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RunError, run } from '../../lib/run.ts'
+import { outputMb } from './output-files.ts'
 import { programFolders } from './toolchain.ts'
 
 /*
@@ -51,10 +52,10 @@ done
 [ -z "$(losetup -j "$1")" ] || exit
 truncate -s ">$2" "$1" && { e2fsck -f -p "$1" || [ $? -lt 4 ]; } && exec resize2fs "$1"`
 
-/** How large the file has to be for so much to fit into it. */
+/** How large the file has to be for so much to fit into it, beside what is ours. */
 export function imageBytes(diskMb: number): number {
   const share = 1 - inodeBytes / bytesPerInode
-  return Math.ceil((diskMb + journalMb + tablesMb) / share) * mebibyte
+  return Math.ceil((diskMb + journalMb + tablesMb + outputMb) / share) * mebibyte
 }
 
 /** Complete under its name, or not there. `fill` is given the draft before that. */

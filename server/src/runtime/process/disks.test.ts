@@ -2,10 +2,8 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -13,27 +11,25 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { limits, makeDiskHost } from '../../../test/disk-host.ts'
 import { until } from '../../../test/until.ts'
 import { AppError } from '../../lib/app-error.ts'
 import { isDiskFull } from '../../lib/disk-full.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Workspace } from '../runtime.ts'
 import { fileSystemBytes, imageBytes, makeFileSystem, makeImage } from './disk-image.ts'
-import { ProcessRuntime } from './process-runtime.ts'
 
 const mebibyte = 1024 * 1024
-const limits = { memoryMb: 256, cpus: 1, diskMb: 32 }
 const fillBytes = 'head -c 60000000 /dev/zero >big; echo "bytes $?"; '
 const fillFiles =
   'node -e \'let i = 0; try { for (; i < 1e6; i++) fs.writeFileSync("f" + i, "") } catch (e) { console.log("files", e.code) }\'; '
 
 test('a bot can write as much as it may have, in bytes and in files, and not more; it can delete again', async (t) => {
   for (const isClosed of [true, false]) {
-    const host = makeHost(t, { isClosed })
+    const host = makeDiskHost(t, { isClosed })
     if (!host) return
     const bot = await host.startBot(
       `head -c 31000000 /dev/zero >most && echo fits; ${fillBytes} rm big most; mkdir many; cd many; ${fillFiles} cd ..; rm -r many; echo x >y && echo again`,
@@ -47,7 +43,7 @@ test('a bot can write as much as it may have, in bytes and in files, and not mor
 })
 
 test('a build has no more room than the bot, and what it runs can tell', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   const workspace = await host.prepare()
   const exec = (script: string) => run(workspace, script)
@@ -60,7 +56,7 @@ test('a build has no more room than the bot, and what it runs can tell', async (
 })
 
 test('a full disk is told as such by the file API, and by a start whose files do not fit', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   const { runtime } = host
   const bot = await host.startBot('cat /dev/zero >big; echo full; exec sleep 300')
@@ -87,7 +83,7 @@ test('a full disk is told as such by the file API, and by a start whose files do
 })
 
 test('disks are found again by the next server, mounted again where they are not, and made larger', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   const bot = await host.startBot('echo kept >own; echo up; exec sleep 300')
   await until('it', async () => (await bot.text()).includes('up'))
@@ -118,7 +114,7 @@ test('disks are found again by the next server, mounted again where they are not
 })
 
 test('one that grew only in part grows on', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   const bot = await host.startBot('exec sleep 300')
   await host.runtime.stop(bot.id, 0)
@@ -130,7 +126,7 @@ test('one that grew only in part grows on', async (t) => {
 })
 
 test('a removed bot leaves no image, mount or loop device, also while others run and files of it are open', async (t) => {
-  const host = makeHost(t, { isClosed: true })
+  const host = makeDiskHost(t, { isClosed: true })
   if (!host) return
   const one = await host.startBot('echo x >own; echo up; exec sleep 300')
   const other = await host.startBot('echo up; exec sleep 300')
@@ -148,7 +144,7 @@ test('a removed bot leaves no image, mount or loop device, also while others run
 })
 
 test('killed while it makes a disk, a server leaves nothing that harms, and the next one makes it', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   const images = join(host.dataDir, 'images')
   const botId = newId('bot', new Date())
@@ -167,7 +163,7 @@ test('killed while it makes a disk, a server leaves nothing that harms, and the 
 })
 
 test('killed at any moment of a first deployment, also of one from before there were disks, it can be done again', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   await host.runtime.close()
   const code = `
@@ -201,7 +197,7 @@ test('killed at any moment of a first deployment, also of one from before there 
 
 test('a damaged disk is mended and that is said; one that cannot be is kept as it is', async (t) => {
   const words: string[] = []
-  const host = makeHost(t, { warn: (fields) => words.push(JSON.stringify(fields)) })
+  const host = makeDiskHost(t, { warn: (fields) => words.push(JSON.stringify(fields)) })
   if (!host) return
   const bot = await host.startBot('echo kept >own; sync; exec sleep 300')
   await until('it', async () => (await host.runtime.listFiles(bot.botId, '')).some(({ name }) => name === 'own'))
@@ -221,7 +217,7 @@ test('a damaged disk is mended and that is said; one that cannot be is kept as i
 })
 
 test('a bot from before there were disks keeps its files: moved when it does not run, or where they are', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   const makeOld = (sizeBytes: number) => {
     const botId = newId('bot', new Date())
@@ -250,7 +246,7 @@ test('a bot from before there were disks keeps its files: moved when it does not
 })
 
 test('killed while files are moved, they are where they were or in the image, and in one of them only', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   for (const isImageComplete of [false, true]) {
     const bot = await host.startBot('echo kept >own; exec sleep 300')
@@ -268,7 +264,7 @@ test('killed while files are moved, they are where they were or in the image, an
 })
 
 test('dependencies that are shared are copied off the disk, once and whole', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   const cache = { key: 'k1', folder: 'node_modules', isShared: true }
   const install = async ({ isWritable }: { isWritable: boolean }, key = cache.key) => {
@@ -293,7 +289,7 @@ test('dependencies that are shared are copied off the disk, once and whole', asy
 })
 
 test('many disks are mounted at once', async (t) => {
-  const host = makeHost(t)
+  const host = makeDiskHost(t)
   if (!host) return
   const botIds = Array.from({ length: 30 }, () => newId('bot', new Date()))
   await Promise.all(botIds.map(async (botId) => (await host.prepare(botId)).keep()))
@@ -327,63 +323,4 @@ async function run(workspace: Workspace, script: string): Promise<void> {
   const { signal } = new AbortController()
   const argv = ['sh', '-c', script]
   await workspace.exec({ argv, releaseEnv: {}, env: {}, timeoutMs: 30_000, signal, onLine: () => {} })
-}
-
-interface HostOptions {
-  readonly isClosed?: boolean
-  readonly warn?: (fields: unknown) => void
-}
-
-function makeHost(t: TestContext, { isClosed = false, warn = () => {} }: HostOptions = {}) {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/bwrap')) {
-    t.diagnostic('NOT TRIED: it takes root and bubblewrap')
-    return undefined
-  }
-  const outer = mkdtempSync(join(tmpdir(), 'botberth-disks-'))
-  chmodSync(outer, isClosed ? 0o700 : 0o711)
-  const dataDir = join(outer, 'data')
-  const log = { warn } as never
-  const botIds = new Set<string>()
-  const host = {
-    dataDir,
-    runtime: new ProcessRuntime({ dataDir, log }),
-    async reopen() {
-      await host.runtime.close()
-      host.runtime = new ProcessRuntime({ dataDir, log })
-    },
-    prepare(botId = newId('bot', new Date())) {
-      botIds.add(botId)
-      return host.runtime.prepare({ id: botId, limits }, newId('dep', new Date()))
-    },
-    async read(botId: string, path: string): Promise<string> {
-      const { stream } = await host.runtime.openFile(botId, path)
-      return (await stream.toArray()).join('')
-    },
-    async startBot(script: string, options: Partial<StartOptions> = {}) {
-      const { botId = newId('bot', new Date()), limits: own = limits, prepare = keepEmpty } = options
-      const [id, releaseId] = [newId('ins', new Date()), newId('dep', new Date())]
-      botIds.add(botId)
-      await prepare(botId, releaseId)
-      const spec = { id, botId, releaseId, argv: ['sh', '-c', script], releaseEnv: {}, env: {}, limits: own }
-      await host.runtime.start(spec)
-      const text = async () => (await host.runtime.readOutput(id, 'stdout', 0)).toString()
-      return { id, botId, releaseId, text }
-    },
-  }
-  const keepEmpty = async (botId: string, releaseId: string) =>
-    (await host.runtime.prepare({ id: botId, limits }, releaseId)).keep()
-  const wall = host.runtime.walls.find(({ name }) => name === 'disk')
-  if (wall?.state !== 'on') t.diagnostic(`NOT TRIED: ${wall?.detail}`)
-  after(async () => {
-    for (const botId of botIds) await host.runtime.remove(botId)
-    await host.runtime.close()
-    rmSync(outer, { recursive: true })
-  })
-  return wall?.state === 'on' ? host : undefined
-}
-
-interface StartOptions {
-  readonly botId: string
-  readonly limits: typeof limits
-  readonly prepare: (botId: string, releaseId: string) => Promise<void>
 }

@@ -20,6 +20,8 @@ import {
   unmount,
 } from './disk-image.ts'
 import { type Folders, removeTree } from './folders.ts'
+import { mebibyte } from './limits.ts'
+import { outputMb, outputOnDisk } from './output-files.ts'
 import { findProgram, programFolders } from './toolchain.ts'
 
 const plainEnding = 'plain'
@@ -115,7 +117,8 @@ export class Disks {
     return isMountPoint(bots) ? undefined : tryCommand('mount', ['--bind', '--make-shared', bots, bots])
   }
 
-  #isMounted(botId: string): boolean {
+  /** Now, in its place. */
+  has(botId: string): boolean {
     const device = statSync(this.#folders.bot(botId), { throwIfNoEntry: false })?.dev
     return device !== undefined && device !== this.#hostDevice
   }
@@ -124,7 +127,7 @@ export class Disks {
   async ready(botId: string, wanted: Wanted): Promise<void> {
     const image = this.#folders.image(botId)
     const bytes = imageBytes(wanted.diskMb)
-    if (this.#isMounted(botId) && fileSystemBytes(image) >= bytes) return
+    if (this.has(botId) && fileSystemBytes(image) >= bytes) return
     await this.open(botId)
     if (!this.#isPossible) return
     await this.#lock.run(botId, async () => {
@@ -152,7 +155,7 @@ export class Disks {
 
   /** Whatever the bot has can be looked at when this resolves, as after a restart of the machine. */
   async open(botId: string): Promise<void> {
-    if (this.#isMounted(botId)) return
+    if (this.has(botId)) return
     await this.#lock.run(botId, async () => {
       await this.#recover(botId)
       if (existsSync(this.#folders.image(botId))) await this.#mount(botId)
@@ -160,7 +163,7 @@ export class Disks {
   }
 
   async #mount(botId: string): Promise<void> {
-    if (this.#isMounted(botId)) return
+    if (this.has(botId)) return
     if (!this.#isPossible)
       throw new AppError('unavailable', {
         detail: 'The disk of this bot cannot be mounted. Its operator finds the reason in the log.',
@@ -211,7 +214,7 @@ export class Disks {
   async remove(botId: string): Promise<void> {
     const folder = this.#folders.bot(botId)
     await this.#lock.run(botId, async () => {
-      while (this.#isMounted(botId)) await unmount(folder)
+      while (this.has(botId)) await unmount(folder)
       await rm(this.#folders.image(botId), { force: true })
       await removeTree(`${folder}.${plainEnding}`)
       await removeTree(folder)
@@ -221,9 +224,11 @@ export class Disks {
   async use(botId: string): Promise<DiskUse> {
     await this.open(botId)
     const folder = this.#folders.bot(botId)
-    if (!this.#isMounted(botId)) return { usedBytes: await measure(folder) }
+    if (!this.has(botId)) return { usedBytes: await measure(folder) }
     const { blocks, bfree, bavail, bsize, files, ffree } = await statfs(folder)
-    return { usedBytes: (blocks - bfree) * bsize, fullness: 1 - Math.min(bavail / blocks, ffree / files) }
+    const usedBytes =
+      (blocks - bfree) * bsize - Math.min(outputMb * mebibyte, outputOnDisk(this.#folders.output(botId)))
+    return { usedBytes, fullness: 1 - Math.min(bavail / blocks, ffree / files) }
   }
 
   /** Nothing runs any more: nothing of ours is left on the machine. */

@@ -6,7 +6,8 @@ import { removeBeneath } from '../../lib/beneath.ts'
 export class Folders {
   /** One status file an instance, and nothing else: this folder is watched. */
   readonly status: string
-  readonly output: string
+  /** What is known of each instance. */
+  readonly notes: string
   readonly caches: string
   /** Links to the programs that we ship, for bots that run without walls. */
   readonly tools: string
@@ -20,14 +21,14 @@ export class Folders {
 
   constructor(dataDir: string) {
     this.status = join(dataDir, 'instances')
-    this.output = join(dataDir, 'output')
+    this.notes = join(dataDir, 'output')
     this.caches = join(dataDir, 'dependencies')
     this.tools = join(dataDir, 'tools')
     this.bots = join(dataDir, 'bots')
     this.images = join(dataDir, 'images')
     this.numbers = join(dataDir, 'numbers')
     this.tag = join(dataDir, 'tag')
-    for (const folder of [this.status, this.output, this.caches, this.tools, this.bots, this.images, this.numbers])
+    for (const folder of [this.status, this.notes, this.caches, this.tools, this.bots, this.images, this.numbers])
       mkdirSync(folder, { recursive: true, mode: 0o700 })
   }
 
@@ -37,6 +38,11 @@ export class Folders {
 
   image(botId: string): string {
     return join(this.images, botId)
+  }
+
+  /** What it writes to stdout and stderr: on its own disk, so that it fills no other, and not where it can see it. */
+  output(botId: string): string {
+    return join(this.bot(botId), 'output')
   }
 
   /** The folder that the running bot works in; what it writes there stays over deployments. */

@@ -2,7 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import {
   appendFileSync,
   closeSync,
+  existsSync,
   type FSWatcher,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -12,7 +14,7 @@ import {
   watch,
   writeFileSync,
 } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import {
   bootId,
   findByArgument,
@@ -27,6 +29,7 @@ import type { Folders } from './folders.ts'
 import { type GroupLimiter, mebibyte } from './limits.ts'
 import type { Guarded } from './memory-guard.ts'
 import type { RunningBot } from './networks.ts'
+import { keepRoom } from './output-files.ts'
 import type { Launch } from './sandbox.ts'
 
 // The folder watch sees deaths within milliseconds; this finds what it missed.
@@ -56,6 +59,8 @@ interface Monitor {
 
 interface Known {
   note: Note
+  /** The folder of what it writes. */
+  readonly output: string
   exit: Exit | undefined
   /** Asked for several times a second, and always the same once it is known. */
   main?: number | undefined
@@ -81,7 +86,7 @@ export class Instances {
   /** Finds again whatever runs, and learns what ended meanwhile. */
   constructor(folders: Folders, { isWalled, limiter }: { isWalled: boolean; limiter?: GroupLimiter | undefined }) {
     this.#folders = folders
-    const { dev, ino } = statSync(folders.output) // stays the same when the folder is moved, and not when it is copied
+    const { dev, ino } = statSync(folders.notes) // stays the same when the folder is moved, and not when it is copied
     this.#folder = `${dev}:${ino}`
     this.#isWalled = isWalled
     this.#limiter = limiter
@@ -91,16 +96,16 @@ export class Instances {
     this.#watcher.on('error', () => {}) // the sweep goes on
     this.#watcher.unref()
     this.#sweeper = setInterval(() => this.#sweep(), sweepIntervalMs).unref()
-    for (const file of readdirSync(folders.output)) {
+    for (const file of readdirSync(folders.notes)) {
       if (file.endsWith('.json')) this.#adopt(basename(file, '.json'))
-      if (file.endsWith('.tmp')) rmSync(join(folders.output, file), { force: true })
+      if (file.endsWith('.tmp')) rmSync(join(folders.notes, file), { force: true })
     }
     limiter?.sweep(new Set(this.#known.keys()))
     this.#sweep()
   }
 
   #adopt(id: string): void {
-    const note = readNote(join(this.#folders.output, `${id}.json`))
+    const note = readNote(join(this.#folders.notes, `${id}.json`))
     if (!note) {
       // Cut short by a loss of power or a full disk. Whose it was is not known, so it may not go on.
       for (const pid of [...findByArgument(id), ...findByEnvironment(nameEntry(id))]) signalProcess(pid, 'SIGKILL')
@@ -113,7 +118,13 @@ export class Instances {
     }
     const monitor = note.monitor ?? (note.bootId === bootId() ? findMonitor(id) : undefined)
     const found = monitor ? { ...note, monitor } : note
-    this.#known.set(id, { note: found, exit: undefined, ended: Promise.withResolvers() })
+    const output = this.#findOutput(found)
+    this.#known.set(id, { note: found, output, exit: undefined, ended: Promise.withResolvers() })
+  }
+
+  /** One that an earlier version started writes beside its note for as long as it runs. */
+  #findOutput({ id, botId }: Pick<Note, 'id' | 'botId'>): string {
+    return existsSync(join(this.#folders.notes, `${id}.stdout`)) ? this.#folders.notes : this.#folders.output(botId)
   }
 
   close(): void {
@@ -162,32 +173,44 @@ export class Instances {
     return () => this.#listeners.delete(listener)
   }
 
-  outputFile(id: string, stream: OutputStream): string {
-    return join(this.#folders.output, `${id}.${stream}`)
+  /** Undefined: it is not known, or no longer. */
+  outputFile(id: string, stream: OutputStream): string | undefined {
+    const folder = this.#known.get(id)?.output
+    return folder && join(folder, `${id}.${stream}`)
   }
 
   /**
    * The note comes first: whatever runs without one could not be found again. What cannot be started has ended, as
-   * if a shell had been told to start it.
+   * if a shell had been told to start it. Rejects if there is no room for what it would write. `isBounded`: its disk
+   * can be full.
    */
-  async start(bot: Pick<Note, 'id' | 'botId' | 'memoryMb'>, launch: () => Launch): Promise<void> {
+  async start(
+    bot: Pick<Note, 'id' | 'botId' | 'memoryMb'>,
+    { launch, isBounded }: { launch: () => Launch; isBounded: boolean },
+  ): Promise<void> {
     const note: Note = { ...bot, startedAt: new Date().toISOString(), bootId: bootId(), folder: this.#folder }
     const { id } = note
-    this.#write(note)
-    const known: Known = { note, exit: undefined, ended: Promise.withResolvers() }
-    this.#known.set(id, known)
+    const output = this.#folders.output(note.botId)
+    const files = this.#openOutput(output, id)
+    const known: Known = { note, output, exit: undefined, ended: Promise.withResolvers() }
     try {
-      const child = this.#spawn(id, launch())
+      this.#write(note)
+      this.#known.set(id, known)
+      const child = this.#spawn(id, files, launch())
       child.once('exit', (code) => this.#conclude(id, code ?? lost))
       await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
       child.unref()
+      if (isBounded) keepRoom(files)
       const pid = child.pid ?? 0
       const startTime = readTimes(pid)?.startTime
       if (startTime !== undefined) known.note = { ...note, monitor: { pid, startTime } }
     } catch (error) {
-      tryAppend(this.outputFile(id, 'stderr'), `The bot could not be started: ${(error as Error).message}\n`)
+      if (!this.#known.has(id)) throw error
+      tryAppend(join(output, `${id}.stderr`), `The bot could not be started: ${(error as Error).message}\n`)
       this.#conclude(id, 127)
       return
+    } finally {
+      for (const file of files) closeSync(file)
     }
     try {
       this.#write(known.note)
@@ -196,15 +219,29 @@ export class Instances {
     }
   }
 
-  #spawn(id: string, { argv, env, cwd, fds }: Launch): ChildProcess {
-    const [command = '', ...args] = argv
+  /** Of its stdout and stderr. What was left there by runs that nobody knows any more goes. */
+  #openOutput(folder: string, id: string): number[] {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    for (const file of readdirSync(folder))
+      if (!this.#known.has(basename(file, extname(file)))) rmSync(join(folder, file), { recursive: true })
     const files: number[] = []
     try {
-      for (const file of [this.outputFile(id, 'stdout'), this.outputFile(id, 'stderr'), this.#statusFile(id)])
-        files.push(openSync(file, 'a', 0o600))
-      return spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', ...files, ...fds] })
+      for (const stream of ['stdout', 'stderr']) files.push(openSync(join(folder, `${id}.${stream}`), 'a', 0o600))
+      return files
+    } catch (error) {
+      for (const file of files) closeSync(file)
+      throw error
+    }
+  }
+
+  #spawn(id: string, output: readonly number[], { argv, env, cwd, fds }: Launch): ChildProcess {
+    const [command = '', ...args] = argv
+    let status: number | undefined
+    try {
+      status = openSync(this.#statusFile(id), 'a', 0o600)
+      return spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', ...output, status, ...fds] })
     } finally {
-      for (const file of [...files, ...fds]) closeSync(file)
+      for (const file of [...(status === undefined ? [] : [status]), ...fds]) closeSync(file)
     }
   }
 
@@ -240,12 +277,13 @@ export class Instances {
 
   forget(id: string): void {
     clearTimeout(this.#known.get(id)?.timer)
+    const output = this.#known.get(id)?.output ?? this.#folders.notes
     this.#known.delete(id)
     for (const file of [
-      join(this.#folders.output, `${id}.json`),
+      join(this.#folders.notes, `${id}.json`),
       this.#statusFile(id),
-      this.outputFile(id, 'stdout'),
-      this.outputFile(id, 'stderr'),
+      join(output, `${id}.stdout`),
+      join(output, `${id}.stderr`),
     ])
       rmSync(file, { force: true })
     this.#limiter?.leave(id, 'bots')
@@ -334,7 +372,7 @@ export class Instances {
   }
 
   #write(note: Note): void {
-    const file = join(this.#folders.output, `${note.id}.json`)
+    const file = join(this.#folders.notes, `${note.id}.json`)
     try {
       writeFileSync(`${file}.tmp`, JSON.stringify(note), { mode: 0o600 })
       renameSync(`${file}.tmp`, file)

@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, realpathSync, statSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, statfs, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { listBeneath, removeBeneath, streamBeneath, writeBeneath } from '../../lib/beneath.ts'
 import type { Log } from '../../lib/log.ts'
 import { listTree, readTimes } from '../../lib/proc.ts'
-import { RunError, run } from '../../lib/run.ts'
+import { RunError } from '../../lib/run.ts'
 import { StepError } from '../../lib/step-error.ts'
 import type {
   DiskUse,
@@ -33,6 +33,7 @@ import { BridgedNetworks } from './network/bridged.ts'
 import { SlirpNetworks } from './network/slirp.ts'
 import { Network } from './network.ts'
 import type { FoundNetworks, Networks } from './networks.ts'
+import { dropOutputBefore, outputSize, readOutputAt } from './output-files.ts'
 import { Reach } from './reach.ts'
 import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sandbox.ts'
 import { findSoftLimits, type SoftLimits } from './soft-limits.ts'
@@ -50,8 +51,6 @@ import {
   readRelease,
 } from './workspace.ts'
 
-const chunkBytes = 256 * 1024
-const pageBytes = 4096
 const clockTicksMs = 10 // USER_HZ is 100 everywhere that matters
 const argsAtOnce = 500
 const nothing = Buffer.alloc(0)
@@ -111,6 +110,7 @@ export class ProcessRuntime implements Runtime {
   readonly #starting = new Map<string, Promise<void>>()
   readonly #open = new Set<ProcessWorkspace>()
   readonly #disks: Disks
+  readonly #log: Log | undefined
   /** What bots without a disk of their own held when somebody last looked: they may hold too much. */
   readonly #plainBytes = new Map<string, number>()
   /** By instance, when they were asked for last. */
@@ -118,6 +118,7 @@ export class ProcessRuntime implements Runtime {
 
   constructor({ dataDir, sandbox, log, without = [] }: Options) {
     this.#folders = new Folders(dataDir)
+    this.#log = log
     this.#toolchain = findToolchain()
     this.#without = new Set(sandbox === 'shim' ? ['files', 'users', 'limits'] : without)
     const found = this.#findSandbox()
@@ -284,8 +285,12 @@ export class ProcessRuntime implements Runtime {
       mounts: release.mounts.map(({ from, folder }) => ({ from, to: join('/bot', folder) })),
     }
     const project = this.#sandbox.projectPath(view)
-    await this.#instances.start({ id, botId, memoryMb: limits.memoryMb }, () =>
-      this.#sandbox.instance(view, argv, { ...botEnvironment(releaseEnv, project), ...env }),
+    await this.#instances.start(
+      { id, botId, memoryMb: limits.memoryMb },
+      {
+        isBounded: this.#disks.has(botId),
+        launch: () => this.#sandbox.instance(view, argv, { ...botEnvironment(releaseEnv, project), ...env }),
+      },
     )
   }
 
@@ -392,35 +397,35 @@ export class ProcessRuntime implements Runtime {
     return this.#instances.onExit(onExit)
   }
 
-  outputBytes(instanceId: string, stream: OutputStream): Promise<number> {
-    const stats = statSync(this.#instances.outputFile(instanceId, stream), { throwIfNoEntry: false })
-    return Promise.resolve(stats?.size ?? 0)
+  async outputBytes(instanceId: string, stream: OutputStream): Promise<number> {
+    const file = await this.#outputFile(instanceId, stream)
+    return file === undefined ? 0 : outputSize(file)
   }
 
   async readOutput(instanceId: string, stream: OutputStream, offset: number): Promise<Buffer> {
-    // Asked of every bot every second: a look that finds nothing has to cost next to nothing.
-    const path = this.#instances.outputFile(instanceId, stream)
-    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-    if (size <= offset) return nothing
-    const file = await open(path)
-    try {
-      const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, size - offset))
-      const { bytesRead } = await file.read(buffer, 0, buffer.length, offset)
-      return buffer.subarray(0, bytesRead)
-    } finally {
-      await file.close()
-    }
+    const file = await this.#outputFile(instanceId, stream)
+    return file === undefined ? nothing : readOutputAt(file, offset)
   }
 
-  /** By punching a hole: cutting the file instead would lose what the bot writes meanwhile. */
   async dropOutput(instanceId: string, stream: OutputStream, offset: number): Promise<void> {
-    const bytes = Math.floor(offset / pageBytes) * pageBytes
-    if (bytes === 0) return
     const file = this.#instances.outputFile(instanceId, stream)
-    await run(['fallocate', '--punch-hole', '--offset', '0', '--length', String(bytes), '--', file], {
-      env: { PATH: '/usr/bin:/bin' },
-      timeoutMs: 10_000,
-    })
+    const isBounded = this.#disks.has(this.#instances.botOf(instanceId) ?? '')
+    if (file !== undefined) await dropOutputBefore(file, offset, isBounded)
+  }
+
+  /** It is on the bot's disk, which is not in its place after a restart of the machine. */
+  async #outputFile(instanceId: string, stream: OutputStream): Promise<string | undefined> {
+    const file = this.#instances.outputFile(instanceId, stream)
+    const botId = this.#instances.botOf(instanceId)
+    if (file === undefined || botId === undefined || existsSync(file)) return file
+    try {
+      await this.#disks.open(botId)
+      return file
+    } catch (error) {
+      // What it wrote cannot be had. That it has ended has to be told all the same.
+      this.#log?.warn({ err: error, bot: botId }, 'the output of a bot cannot be read')
+      return undefined
+    }
   }
 
   stats(instanceId: string): Promise<Stats | undefined> {

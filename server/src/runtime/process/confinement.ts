@@ -1,10 +1,11 @@
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync } from 'node:fs'
 import { readOpenFilesLimit } from '../../lib/proc.ts'
 import { run } from '../../lib/run.ts'
+import { type BareMounts, openBareMounts } from './bare-mounts.ts'
 import type { Folders } from './folders.ts'
 import { openFilesMax } from './limits.ts'
 import { Numbers } from './numbers.ts'
-import type { Reach } from './reach.ts'
+import type { Disk, Reach } from './reach.ts'
 
 // Above the ranges that systemd and container engines hand out, and below what 32 signed bits can hold.
 const firstUser = 1_900_000_000
@@ -15,6 +16,7 @@ export class Confinement {
   readonly #folders: Folders
   readonly #numbers: Numbers
   readonly #reach: Reach
+  #bare: BareMounts | undefined
   readonly #openFiles = Math.min(openFilesMax, readOpenFilesLimit().hard)
 
   constructor(folders: Folders, reach: Reach) {
@@ -24,10 +26,23 @@ export class Confinement {
   }
 
   /** In front of a command that we start as root: what the command does, it does as the bot's user. */
-  enter(botId: string): string[] {
+  enter(botId: string, disk?: Disk): string[] {
     const user = String(this.#user(botId))
     const become = ['setpriv', '--reuid', user, '--regid', user, '--clear-groups']
-    return [...this.#reach.enter(this.#folders.bot(botId), this.#openFiles), ...become]
+    return [...this.#reach.enter(this.#folders.bot(botId), { openFiles: this.#openFiles, disk }), ...become]
+  }
+
+  /** Once all folders are in place that have a mount for each bot: their starts leave those aside. */
+  leaveAside(folders: readonly string[]): void {
+    this.close()
+    this.#bare = openBareMounts(folders, this.#folders.numbers)
+    this.#reach.startFrom(this.#bare)
+  }
+
+  close(): void {
+    this.#reach.startFrom(undefined)
+    this.#bare?.close()
+    this.#bare = undefined
   }
 
   /** A small one, for whatever else has to be counted. */

@@ -26,17 +26,24 @@ const timeoutMs = 300_000
 const mountTries = 5
 
 // `noinit_itable`: what is not written stays a hole in the file.
-const mountOptions = 'loop,nosuid,nodev,noatime,discard,noinit_itable'
+const mountOptions = 'nosuid,nodev,noatime,discard,noinit_itable'
 
 // Under a lock of the file: what a killed server began may still be under way, and one image must not be mounted twice.
-// One that has a loop device is still in use by somebody who was slow to let go. Then it must not be touched; "mount"
-// takes the same device, and with it the same file system.
+// One that has a loop device is still in use by somebody who was slow to let go. Then it must not be touched, and the same
+// device is taken, and with it the same file system. One that was just made has none, and nothing to check: asking takes
+// the longer the more disks there are, and so do "mount -o loop" and "mountpoint". The device goes with whoever is the
+// last to use it, which is us if we are killed here.
 const checkAndMount = `
-mountpoint -q "$2" && exit 0
-if [ -z "$(losetup -j "$1")" ]; then
-  e2fsck -p "$1" || { code=$?; [ "$code" -lt 4 ] || exit 100; echo mended; }
+image=$1 folder=$2 options=$3 isNew=$4
+own=$(stat -c %d -- "$folder") && above=$(stat -c %d -- "$folder/..") || exit
+[ "$own" = "$above" ] || exit 0 # mounted
+[ -n "$isNew" ] || device=$(losetup -j "$image") || exit
+device=\${device%%:*}
+if [ -z "$device" ]; then
+  [ -n "$isNew" ] || e2fsck -p "$image" || { code=$?; [ "$code" -lt 4 ] || exit 100; echo mended; }
+  device=$(losetup -f --show "$image") || exit
 fi
-exec mount -t ext4 -o "$3" "$1" "$2"`
+exec 9<"$device" && losetup -d "$device" && exec mount -t ext4 -o "$options" "$device" "$folder"`
 const damagedCode = 100
 
 const growMounted = `
@@ -84,9 +91,12 @@ export function makeFileSystem(path: string): string[] {
   return ['mkfs.ext4', '-q', '-F', ...size, '-J', `size=${journalMb}`, ...sparse, path]
 }
 
-/** After a check, which mends what it can: then its words are returned. Throws if there is damage that it cannot mend. */
-export async function mountImage(path: string, folder: string): Promise<string | undefined> {
-  const argv = ['flock', path, 'sh', '-c', checkAndMount, 'sh', path, folder, mountOptions]
+/**
+ * After a check, which mends what it can: then its words are returned. Throws if there is damage that it cannot mend.
+ * `isNew`: it was made just now, and never mounted.
+ */
+export async function mountImage(path: string, folder: string, { isNew = false } = {}): Promise<string | undefined> {
+  const argv = ['flock', path, 'sh', '-c', checkAndMount, 'sh', path, folder, mountOptions, isNew ? 'new' : '']
   for (let tries = 1; ; tries++) {
     try {
       const stdout = await execute(argv)
@@ -125,8 +135,7 @@ interface Growth {
 
 /** While it is mounted, and used. A root without CAP_SYS_RESOURCE may not do that. */
 export async function growMountedImage(path: string, { folder, bytes }: Growth): Promise<void> {
-  const device = `/dev/${basename(realpathSync(`/sys/dev/block/${deviceNumbers(folder)}`))}`
-  await execute(['flock', path, 'sh', '-c', growMounted, 'sh', path, String(bytes), device])
+  await execute(['flock', path, 'sh', '-c', growMounted, 'sh', path, String(bytes), `/dev/${loopDevice(folder)}`])
 }
 
 /** Out of its place, to which the caller brings it back, also if this fails. */
@@ -134,9 +143,11 @@ export async function growUnmountedImage(path: string, { folder, bytes }: Growth
   await execute(['flock', path, 'sh', '-c', growUnmounted, 'sh', path, String(bytes), folder])
 }
 
-function deviceNumbers(folder: string): string {
+/** On which the folder is that an image is mounted as. */
+export function loopDevice(folder: string): string {
   const { dev } = statSync(folder)
-  return `${(dev >>> 8) & 0xfff}:${(dev & 0xff) | ((dev >>> 12) & 0xfff00)}`
+  const numbers = `${(dev >>> 8) & 0xfff}:${(dev & 0xff) | ((dev >>> 12) & 0xfff00)}`
+  return basename(realpathSync(`/sys/dev/block/${numbers}`))
 }
 
 export async function execute(argv: readonly string[]): Promise<string> {

@@ -14,6 +14,7 @@ import {
   growMountedImage,
   growUnmountedImage,
   imageBytes,
+  loopDevice,
   makeFileSystem,
   makeImage,
   mountImage,
@@ -22,6 +23,7 @@ import {
 import { type Folders, removeTree } from './folders.ts'
 import { mebibyte } from './limits.ts'
 import { outputMb, outputOnDisk } from './output-files.ts'
+import type { Disk } from './reach.ts'
 import { findProgram, programFolders } from './toolchain.ts'
 
 const plainEnding = 'plain'
@@ -123,6 +125,12 @@ export class Disks {
     return device !== undefined && device !== this.#hostDevice
   }
 
+  /** Undefined: it has none, or it is not in its place. */
+  find(botId: string): Disk | undefined {
+    if (!this.has(botId)) return undefined
+    return { device: loopDevice(this.#folders.bot(botId)), image: realpathSync(this.#folders.image(botId)) }
+  }
+
   /** Before a bot or a build of it starts. In its place when this resolves, and as large as it should be, or larger. */
   async ready(botId: string, wanted: Wanted): Promise<void> {
     const image = this.#folders.image(botId)
@@ -131,8 +139,9 @@ export class Disks {
     await this.open(botId)
     if (!this.#isPossible) return
     await this.#lock.run(botId, async () => {
-      if (!existsSync(image) && !(await this.#make(botId, bytes, wanted))) return
-      await this.#mount(botId)
+      const made = existsSync(image) ? 'before' : await this.#make(botId, bytes, wanted)
+      if (made === undefined) return
+      await this.#mount(botId, { isNew: made === 'empty' })
       if (fileSystemBytes(image) < bytes) await this.#grow(botId, bytes, wanted)
     })
   }
@@ -162,7 +171,7 @@ export class Disks {
     })
   }
 
-  async #mount(botId: string): Promise<void> {
+  async #mount(botId: string, { isNew = false } = {}): Promise<void> {
     if (this.has(botId)) return
     if (!this.#isPossible)
       throw new AppError('unavailable', {
@@ -171,20 +180,20 @@ export class Disks {
       })
     const folder = this.#folders.bot(botId)
     await mkdir(folder, { recursive: true })
-    const words = await mountImage(this.#folders.image(botId), folder)
+    const words = await mountImage(this.#folders.image(botId), folder, { isNew })
     if (words !== undefined)
       this.#log?.warn({ bot: botId, e2fsck: words }, 'the disk of a bot was not clean, and was mended')
   }
 
-  /** False: the bot has a folder from before, which cannot be moved now, or does not fit. */
-  async #make(botId: string, bytes: number, { isBusy }: Wanted): Promise<boolean> {
+  /** Undefined: the bot has a folder from before, which cannot be moved now, or does not fit. */
+  async #make(botId: string, bytes: number, { isBusy }: Wanted): Promise<'empty' | 'filled' | undefined> {
     const folder = this.#folders.bot(botId)
     const isPlain = existsSync(folder) && readdirSync(folder).length > 0
-    if (isPlain && isBusy) return false
+    if (isPlain && isBusy) return undefined
     const image = this.#folders.image(botId)
     if (!isPlain) {
       await makeImage(image, bytes)
-      return true
+      return 'empty'
     }
     // The image has its name only when all is in it, and the folder loses its own before: there is always one of them.
     try {
@@ -195,10 +204,10 @@ export class Disks {
     } catch (error) {
       await this.#recover(botId)
       this.#log?.warn({ err: error, bot: botId }, 'the files of a bot could not be moved to a disk of their own')
-      return false
+      return undefined
     }
     await this.#recover(botId)
-    return true
+    return 'filled'
   }
 
   /** We were killed while files were moved: they are where they were, or all of them are in the image. */

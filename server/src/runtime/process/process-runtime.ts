@@ -29,6 +29,7 @@ import { Folders, removeTree } from './folders.ts'
 import { Instances } from './instances.ts'
 import { botProcesses, GroupLimiter } from './limits.ts'
 import { guardBuild, MemoryGuard, readProportional } from './memory-guard.ts'
+import { namespaceFolder } from './network/bot-network.ts'
 import { BridgedNetworks } from './network/bridged.ts'
 import { SlirpNetworks } from './network/slirp.ts'
 import { Network } from './network.ts'
@@ -158,6 +159,7 @@ export class ProcessRuntime implements Runtime {
     const found = await this.#findNetworks(options)
     if (found) this.#found = { ...this.#found, network: found }
     await found?.networks?.prune()
+    this.#confinement?.leaveAside([this.#folders.bots, namespaceFolder])
     return found?.networks
   }
 
@@ -207,6 +209,7 @@ export class ProcessRuntime implements Runtime {
     this.#instances.close()
     this.#limiter?.close()
     this.#guard?.close()
+    this.#confinement?.close()
     if (!isIdle) return
     await this.#networks?.destroy()
     await this.#disks.close()
@@ -380,7 +383,10 @@ export class ProcessRuntime implements Runtime {
     const limited = this.#limiter?.enter(name, part, limits) ?? []
     const network = isOffline ? undefined : await this.#networks?.enter(botId)
     const isInside = network?.lifeline !== undefined
-    const user = this.#confinement?.enter(botId) ?? this.#softLimits?.enter(part, limits, { isInside }) ?? []
+    const user =
+      this.#confinement?.enter(botId, this.#disks.find(botId)) ??
+      this.#softLimits?.enter(part, limits, { isInside }) ??
+      []
     const enter = [...limited, ...(network?.enter ?? []), ...user]
     return network ? { enter, lifeline: network.lifeline, names: this.#networks?.names } : { enter }
   }

@@ -1,5 +1,6 @@
 import { realpathSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import type { BareMounts } from './bare-mounts.ts'
 
 // Folders that every system has and no bot sees.
 const places = ['/mnt', '/media', '/srv', '/opt', '/home', '/var/tmp']
@@ -11,6 +12,12 @@ const mountAndBecome = `
 ulimit -c 0 && ulimit -n "$1" || exit 125
 bots=$2
 shift 2
+if [ "$1" = --disk ]; then
+  mount -t ext4 -o nosuid,nodev,noatime "/dev/$2" "$4" || exit 125
+  # Only now it cannot become the disk of another bot any more.
+  read -r image <"/sys/block/$2/loop/backing_file" && [ "$image" = "$3" ] || exit 125
+  shift 4
+fi
 while [ "$1" != -- ]; do
   mount --bind "$1" "$2" || exit 125
   shift 2
@@ -18,6 +25,13 @@ done
 [ -z "$bots" ] || umount -l "$bots" 2>/dev/null || : # no mount: nothing to let go of
 shift
 exec "$@"`
+
+/** Of a bot, from which it can be mounted in a view that does not show it. */
+export interface Disk {
+  /** Of the loop device. */
+  readonly device: string
+  readonly image: string
+}
 
 interface Shown {
   readonly folder: string
@@ -32,6 +46,8 @@ export class Reach {
   /** Of the folder that has one for each bot: only the bot's own is shown. */
   readonly #bots: Shown | undefined
   readonly #others: readonly Shown[]
+  /** Where to start from; undefined: from where we are. */
+  #bare: Pick<BareMounts, 'path'> | undefined
 
   /** Those that bots have to reach. */
   constructor({ bots, others = [] }: { bots?: string; others?: readonly string[] } = {}) {
@@ -45,13 +61,20 @@ export class Reach {
     this.#others = shown.filter((entry) => entry !== this.#bots)
   }
 
+  /** From now on bots start from there: a mount namespace that shows none of the bots' disks. */
+  startFrom(bare: Pick<BareMounts, 'path'> | undefined): void {
+    this.#bare = bare
+  }
+
   /** In front of a command, while it is still root: the way to the bot's folder, and how many files it may have open. */
-  enter(own: string, openFiles: number): string[] {
-    const shown = [...(this.#bots ? [{ folder: own, at: this.#bots.at }] : []), ...this.#others]
-    const apart = shown.length === 0 ? [] : ['unshare', '--mount', '--propagation', 'slave']
-    const mounts = shown.flatMap(({ folder, at }) => [folder, at])
-    const all = this.#bots?.folder ?? ''
-    return [...apart, '/bin/sh', '-c', mountAndBecome, 'sh', String(openFiles), all, ...mounts, '--']
+  enter(own: string, { openFiles, disk }: { openFiles: number; disk?: Disk | undefined }): string[] {
+    const bots = this.#bots
+    const from = bots && this.#bare ? ['nsenter', `--mount=${this.#bare.path}`, '--'] : []
+    const apart = bots || this.#others.length > 0 ? ['unshare', '--mount', '--propagation', 'slave'] : []
+    const folder = !bots ? [] : from.length > 0 && disk ? ['--disk', disk.device, disk.image, bots.at] : [own, bots.at]
+    const mounts = [...folder, ...this.#others.flatMap((shown) => [shown.folder, shown.at])]
+    const all = from.length > 0 ? '' : (bots?.folder ?? '')
+    return [...from, ...apart, '/bin/sh', '-c', mountAndBecome, 'sh', String(openFiles), all, ...mounts, '--']
   }
 
   /** Where the user finds it. */

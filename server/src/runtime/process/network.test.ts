@@ -92,6 +92,41 @@ describe('a network for each bot', () => {
     assert.equal(network.resolvConf, `nameserver ${world.resolver}\n`)
   })
 
+  real('what cannot be put up leaves nothing behind, its bridge too', async () => {
+    const broken = `${tag.slice(0, 6)}x`
+    const { network: none, problem = '' } = await Network.open({
+      tag: broken,
+      allowedNets: [],
+      megabitsMax: 0,
+      resolvers: ['no-address'],
+    })
+    assert.equal(none, undefined)
+    assert.match(problem, /^the rules for bots cannot be written/)
+    assert.doesNotMatch(spawnSync('ip', ['-brief', 'link']).stdout.toString(), new RegExp(`bb${broken}`))
+  })
+
+  real('one bot cannot take all places at the door, and the others have theirs', async (lab) => {
+    const keeping = createServer((socket) => socket.on('error', () => undefined).resume())
+    servers.push(keeping)
+    await new Promise<void>((resolve) => keeping.listen(0, network.gateway, resolve))
+    const { port } = keeping.address() as AddressInfo
+    await network.openDoor(port)
+    const { enter: other } = await network.ensure(1)
+    const flood = `
+      const { connect } = require('node:net')
+      let [reached, refused] = [0, 0]
+      for (let i = 0; i < 100; i++)
+        connect(Number(process.argv[2]), process.argv[1]).once('connect', () => reached++).once('error', () => refused++)
+      setInterval(() => reached + refused === 100 && process.exit(console.log(reached, refused)), 10)`
+    const both = [bot, other].map((enter) => lab.script(enter, flood, [network.gateway, String(port)]))
+    assert.deepEqual(
+      (await Promise.all(both)).map((text) => text.trim()),
+      ['64 36', '64 36'],
+    )
+    await until('room again', () => reaches(tcp(network.gateway, port)))
+    await network.remove(1)
+  })
+
   real('a bot reaches no host, no other bot and no private network, and learns it at once', async (lab) => {
     const uplink = Object.values(networkInterfaces())
       .flatMap((all) => all ?? [])

@@ -64,6 +64,8 @@ export interface FoundNetwork {
   readonly remedy?: string
 }
 
+type NextStage = (problem: string, remedy: string) => void
+
 interface Setup {
   readonly tag: string
   readonly net: string
@@ -128,7 +130,9 @@ export class Network {
     let network: Network | undefined
     let found: FoundNetwork
     try {
-      network = await Network.#build(options, (problem, remedy) => Object.assign(stage, { problem, remedy }))
+      const next = (problem: string, remedy: string) => Object.assign(stage, { problem, remedy })
+      network = await Network.#build(options, next)
+      await network.#putUp(next)
       found = await network.#try(options)
     } catch (error) {
       found = { ...stage, problem: `${stage.problem}: ${reasonOf(error)}` }
@@ -138,8 +142,8 @@ export class Network {
     return found
   }
 
-  /** Says before each stage what it means if it fails. */
-  static async #build(options: NetworkOptions, next: (problem: string, remedy: string) => void): Promise<Network> {
+  /** Says before each stage what it means if it fails. Its bridge is the last thing that can: it would be left behind. */
+  static async #build(options: NetworkOptions, next: NextStage): Promise<Network> {
     const { tag, megabitsMax } = options
     if (!/^[a-z0-9]{1,7}$/.test(tag)) throw new Error(`"${tag}" is not a tag of 1 to 7 letters and digits`)
     if (!(megabitsMax >= 0 && megabitsMax <= 100_000)) throw new Error(`${megabitsMax} is no number of megabits`)
@@ -147,20 +151,20 @@ export class Network {
     const resolvers = options.resolvers ?? findResolvers().addresses
     const names = namesOf(tag)
 
-    next('the bridge for bots cannot be made', 'modprobe bridge')
-    const net = await makeBridge(names)
-    const range = getRange(net)
-
-    next('the rules for bots cannot be written', 'modprobe nf_tables; needs Linux 5.4 or newer and nftables 0.9.3')
+    next('the ways out of this machine are not known', 'ip route show table all')
     const uplinks = findUplinks(await listRoutes(), [...resolvers, ...openNets.map((open) => open.net)])
     const guarded = await findGuarded(uplinks.filter((name) => name !== names.bridge))
-    const network = new Network({ tag, net, range, resolvers, openNets, guarded, megabitsMax })
-    await network.#writeRules()
+    next('the bridge for bots cannot be made', 'modprobe bridge')
+    const net = await makeBridge(names)
+    return new Network({ tag, net, range: getRange(net), resolvers, openNets, guarded, megabitsMax })
+  }
 
+  async #putUp(next: NextStage): Promise<void> {
+    next('the rules for bots cannot be written', 'modprobe nf_tables; needs Linux 5.4 or newer and nftables 0.9.3')
+    await this.#writeRules()
     next('packets of bots cannot be sent on', 'make /proc/sys/net/ipv4 writable')
-    openForwarding(names.bridge, guarded)
+    openForwarding(this.#names.bridge, this.#setup.guarded)
     next('the network of a bot cannot be made', 'modprobe veth; modprobe sch_tbf')
-    return network
   }
 
   /** Writes all rules anew, with the doors that were opened here, for when somebody has flushed them. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -53,14 +53,14 @@ function testBots(): void {
   const dataDir = mkdtempSync(join(tmpdir(), 'botberth-data-'))
   let runtime = new ProcessRuntime({ dataDir })
   let networks: Networks | undefined
-  let [opened, beside, door, inner] = [0, 0, 0, 0]
+  let [opened, beside, door, inner, keeping] = [0, 0, 0, 0, 0]
   const own = Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])
     .find(({ family, internal }) => family === 'IPv4' && !internal)
   const address = own?.address ?? '127.0.0.1'
 
-  async function listen(host: string): Promise<number> {
-    const server = createServer((socket) => socket.on('error', () => undefined).end('hello'))
+  async function listen(host: string, answer = (socket: Socket) => void socket.end('hello')): Promise<number> {
+    const server = createServer((socket) => answer(socket.on('error', () => undefined)))
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, host, resolve))
     return (server.address() as AddressInfo).port
@@ -82,11 +82,12 @@ function testBots(): void {
   }
 
   before(async () => {
-    ;[opened, beside, door, inner] = [
+    ;[opened, beside, door, inner, keeping] = [
       await listen('0.0.0.0'),
       await listen('0.0.0.0'),
       await listen('127.0.0.1'),
       await listen('127.0.0.1'),
+      await listen('127.0.0.1', (socket) => void socket.resume()),
     ]
     await open(door)
   })
@@ -160,6 +161,16 @@ function testBots(): void {
       [],
     )
     assert.equal(answers.length, closed.length)
+  })
+
+  test('one bot cannot take all places at the door', async () => {
+    const script = `
+      let [reached, refused] = [0, 0]
+      for (let i = 0; i < 100; i++)
+        require('net').connect({ host: '198.18.0.2', port: ${keeping} }).once('connect', () => reached++).once('error', () => refused++)
+      setInterval(() => { if (reached + refused === 100) { console.log(reached, refused); process.exit() } }, 10)`
+    await networks?.openDoor(keeping)
+    assert.equal(await said(script), '64 36')
   })
 
   test('names are looked up wherever the resolver of this machine is', async (t) => {

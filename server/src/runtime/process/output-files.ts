@@ -35,8 +35,9 @@ export function keepRoom(files: readonly number[]): void {
   }
 }
 
-export function outputSize(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+/** Undefined: it is not there. */
+export function outputSize(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.size
 }
 
 /** What there is for it on the disk, the room that is kept included. */
@@ -46,9 +47,8 @@ export function outputOnDisk(folder: string): number {
   return files.reduce((sum, file) => sum + (file?.blocks ?? 0) * statBlockBytes, 0)
 }
 
-/** Asked of every bot every second: a look that finds nothing has to cost next to nothing. */
 export async function readOutputAt(path: string, offset: number): Promise<Buffer> {
-  const size = outputSize(path)
+  const size = outputSize(path) ?? 0
   if (size <= offset) return nothing
   await using file = await open(path)
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, size - offset))
@@ -61,7 +61,7 @@ export async function dropOutputBefore(file: string, offset: number, isBounded: 
   const bytes = Math.floor(offset / pageBytes) * pageBytes
   if (bytes === 0) return
   await fallocate(['--punch-hole', '--offset', '0', '--length', String(bytes), '--', file])
-  const room = ['--keep-size', '--offset', String(outputSize(file)), '--length', String(roomBytes), '--', file]
+  const room = ['--keep-size', '--offset', String(outputSize(file) ?? 0), '--length', String(roomBytes), '--', file]
   if (isBounded) await fallocate(room).catch(() => undefined) // no room is left, and the bot knows
 }
 

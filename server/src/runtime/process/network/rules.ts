@@ -26,6 +26,8 @@ export interface BotAddress {
 export const connectionsMax = 4096
 export const newPerSecondMax = 200
 export const newAtOnceMax = 1000
+// Of one bot, to our APIs: the server has so many files for all of them together.
+export const atDoorMax = 64
 // Longer than it takes until somebody looks.
 const notedSeconds = 45
 
@@ -67,6 +69,11 @@ table inet ${table} {
     timeout 1m
   }
   set counts {
+    type ipv4_addr
+    size 65536
+    flags dynamic
+  }
+  set at_door {
     type ipv4_addr
     size 65536
     flags dynamic
@@ -128,10 +135,14 @@ table inet ${table} {
     ct direction reply ct state established,related accept
     meta nfproto ipv6 drop
     jump limits
-    ip daddr ${gateway} tcp dport @doors accept
+    ip daddr ${gateway} tcp dport @doors goto door
     ip daddr @resolvers meta l4proto { tcp, udp } th dport 53 accept
     ${openNets.filter(isOneService).map(openRule).join('\n    ')}
     goto refuse
+  }
+  chain door {
+    ct state new add @at_door { ip saddr ct count over ${atDoorMax} } goto turn_away
+    accept
   }
   # What other rules send on (published ports of containers) is somebody's wish; all else would use us as its router.
   chain no_router {

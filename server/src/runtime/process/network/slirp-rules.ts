@@ -1,5 +1,5 @@
 import { closedNets, type OpenNet } from './ranges.ts'
-import { connectionsMax, elements, isOneService, newAtOnceMax, newPerSecondMax, openRule } from './rules.ts'
+import { atDoorMax, connectionsMax, elements, isOneService, newAtOnceMax, newPerSecondMax, openRule } from './rules.ts'
 
 /**
  * Of every bot's network inside, where the program that sends its packets on stands in for all other machines. No real
@@ -47,7 +47,7 @@ table inet botberth {
     meta nfproto ipv6 drop
     meta l4proto != { tcp, udp, icmp } goto refuse
     jump limits
-    ip daddr ${slirpGateway} tcp dport @doors accept
+    ip daddr ${slirpGateway} tcp dport @doors goto door
     ip daddr ${slirpResolver} meta l4proto { tcp, udp } th dport 53 accept
     ip daddr ${slirpNet} goto refuse
     ip daddr @host goto to_host
@@ -70,6 +70,10 @@ table inet botberth {
   chain exceptions {
     ${openNets.map(openRule).join('\n    ')}
     goto refuse
+  }
+  chain door {
+    ct state new ct count over ${atDoorMax} goto refuse
+    accept
   }
   chain limits {
     ct state != new return

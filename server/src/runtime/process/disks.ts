@@ -259,7 +259,7 @@ async function copyInto(image: string, folder: string): Promise<void> {
 }
 
 /** Follows no links, and gets in nobody's way. The bot may remove files meanwhile, which is no failure. */
-async function measure(folder: string): Promise<number> {
+export async function measure(folder: string): Promise<number> {
   if (!existsSync(folder)) return 0
   const lines: string[] = []
   const env = { PATH: programFolders.join(':') }

@@ -8,7 +8,12 @@ export class Folders {
   readonly status: string
   /** What is known of each instance. */
   readonly notes: string
+  /** Dependencies that bots share. */
   readonly caches: string
+  /** How large each of those is, by its key. */
+  readonly cacheSizes: string
+  /** Which of those the releases of each bot have. */
+  readonly cacheUses: string
   /** Links to the programs that we ship, for bots that run without walls. */
   readonly tools: string
   /** What bots and their builds write: a folder each, which is a disk of its own where that is possible. */
@@ -23,12 +28,15 @@ export class Folders {
     this.status = join(dataDir, 'instances')
     this.notes = join(dataDir, 'output')
     this.caches = join(dataDir, 'dependencies')
+    this.cacheSizes = join(dataDir, 'dependency-sizes')
+    this.cacheUses = join(dataDir, 'dependency-uses')
     this.tools = join(dataDir, 'tools')
     this.bots = join(dataDir, 'bots')
     this.images = join(dataDir, 'images')
     this.numbers = join(dataDir, 'numbers')
     this.tag = join(dataDir, 'tag')
-    for (const folder of [this.status, this.notes, this.caches, this.tools, this.bots, this.images, this.numbers])
+    const caches = [this.caches, this.cacheSizes, this.cacheUses]
+    for (const folder of [this.status, this.notes, ...caches, this.tools, this.bots, this.images, this.numbers])
       mkdirSync(folder, { recursive: true, mode: 0o700 })
   }
 

@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -129,6 +139,51 @@ test('caches that nothing uses go after two weeks or when there are many; one th
   const left = readdirSync(join(dataDir, 'dependencies'))
   assert.equal(left.length, 50)
   assert(left.includes('used') && left.includes('k0') && !left.includes('old') && !left.includes('k59'))
+  await runtime.close()
+})
+
+test('shared caches are bounded in size: spare ones go, and where all are in use no more are shared', async () => {
+  const { dataDir } = makeHost('shim')
+  const runtime = new ProcessRuntime({ dataDir, sandbox: 'shim', sharedBytesMax: 3_000_000 })
+  const shared = () => readdirSync(join(dataDir, 'dependencies')).toSorted()
+  const make = async (key: string, botId = newId('bot', new Date())) => {
+    const releaseId = newId('dep', new Date())
+    const workspace = await runtime.prepare({ id: botId, limits }, releaseId)
+    mkdirSync(join(workspace.folder, 'node_modules'))
+    writeFileSync(join(workspace.folder, 'node_modules', 'large'), Buffer.alloc(1_500_000, 1))
+    await workspace.fillCache({ key, folder: 'node_modules', isShared: true }, { isWritable: false })
+    await workspace.keep()
+    await runtime.removeReleases(botId, [releaseId])
+    return { botId, releaseId }
+  }
+  const first = await make('a')
+  await make('b')
+  assert.deepEqual(shared(), ['a', 'b'])
+  const third = await make('c')
+  assert.deepEqual(shared(), ['a', 'b'], 'all are in use')
+  const own = join(dataDir, 'bots', third.botId, 'releases', third.releaseId, 'node_modules', 'large')
+  assert.equal(statSync(own).size, 1_500_000)
+  await make('b', first.botId) // which leaves `a` to nobody
+  assert.deepEqual(shared(), ['b'])
+  await make('d')
+  assert.deepEqual(shared(), ['b', 'd'])
+  await runtime.remove(first.botId)
+  assert(!readdirSync(join(dataDir, 'dependency-uses')).includes(first.botId))
+  await runtime.close()
+})
+
+test('what a release has stays although nobody wrote that down, as earlier versions did not', async () => {
+  const { dataDir } = makeHost('shim')
+  const runtime = new ProcessRuntime({ dataDir, sandbox: 'shim', sharedBytesMax: 1 })
+  const [botId, releaseId] = [newId('bot', new Date()), newId('dep', new Date())]
+  const workspace = await runtime.prepare({ id: botId, limits }, releaseId)
+  mkdirSync(join(workspace.folder, 'node_modules'))
+  await workspace.fillCache({ key: 'used', folder: 'node_modules', isShared: true }, { isWritable: false })
+  await workspace.keep()
+  rmSync(join(dataDir, 'dependency-uses', botId))
+  mkdirSync(join(dataDir, 'dependencies', 'spare'))
+  await runtime.removeReleases(newId('bot', new Date()), [])
+  assert.deepEqual(readdirSync(join(dataDir, 'dependencies')), ['used'])
   await runtime.close()
 })
 

@@ -20,7 +20,7 @@ import type {
   Wall,
   Workspace,
 } from '../runtime.ts'
-import { pruneCaches } from './caches.ts'
+import { forgetUses, pruneCaches } from './caches.ts'
 import type { Part } from './cgroups/cgroups.ts'
 import { findCgroups } from './cgroups/find.ts'
 import { Confinement } from './confinement.ts'
@@ -92,6 +92,8 @@ interface Options {
   readonly log?: Log
   /** Walls to leave out, for tests that show what each of them stops. Without `files` there are no `calls` either. */
   readonly without?: readonly Wall['name'][]
+  /** Of all dependencies that bots share, for tests. */
+  readonly sharedBytesMax?: number
 }
 
 /** Bots as processes of this machine. */
@@ -112,14 +114,16 @@ export class ProcessRuntime implements Runtime {
   readonly #open = new Set<ProcessWorkspace>()
   readonly #disks: Disks
   readonly #log: Log | undefined
+  readonly #sharedBytesMax: number | undefined
   /** What bots without a disk of their own held when somebody last looked: they may hold too much. */
   readonly #plainBytes = new Map<string, number>()
   /** By instance, when they were asked for last. */
   #refusedForks: ReadonlyMap<string, number> = new Map()
 
-  constructor({ dataDir, sandbox, log, without = [] }: Options) {
+  constructor({ dataDir, sandbox, log, without = [], sharedBytesMax }: Options) {
     this.#folders = new Folders(dataDir)
     this.#log = log
+    this.#sharedBytesMax = sharedBytesMax
     this.#toolchain = findToolchain()
     this.#without = new Set(sandbox === 'shim' ? ['files', 'users', 'limits'] : without)
     const found = this.#findSandbox()
@@ -159,7 +163,8 @@ export class ProcessRuntime implements Runtime {
     const found = await this.#findNetworks(options)
     if (found) this.#found = { ...this.#found, network: found }
     await found?.networks?.prune()
-    this.#confinement?.leaveAside([this.#folders.bots, namespaceFolder])
+    // Without walls bots work in their folders where they are.
+    if (this.#sandbox.isWalled) this.#confinement?.leaveAside([this.#folders.bots, namespaceFolder])
     return found?.networks
   }
 
@@ -232,6 +237,7 @@ export class ProcessRuntime implements Runtime {
       runTask: (view: View, argv: readonly string[], options: Parameters<RunTask>[2]) =>
         this.#runTask({ ...view, botId: bot.id, limits: bot.limits }, argv, options),
       open: this.#open,
+      sharedBytesMax: this.#sharedBytesMax,
     }
     await this.#checkHost()
     await this.#readyDisk(bot)
@@ -505,7 +511,12 @@ export class ProcessRuntime implements Runtime {
       const isKept = keep.some((id) => name === id || name === `${id}.json`)
       if (!isKept && !isOpen(join(folder, name))) await removeTree(join(folder, name))
     }
-    await pruneCaches(this.#folders, { botId, open: this.#open, openDisk: (id) => this.#disks.open(id) })
+    await pruneCaches(this.#folders, {
+      botId,
+      open: this.#open,
+      openDisk: (id) => this.#disks.open(id),
+      bytesMax: this.#sharedBytesMax,
+    })
   }
 
   async remove(botId: string): Promise<void> {
@@ -515,6 +526,7 @@ export class ProcessRuntime implements Runtime {
     }
     await this.#disks.remove(botId)
     this.#plainBytes.delete(botId)
+    await forgetUses(this.#folders, botId)
     await this.#networks?.remove(botId)
     this.#confinement?.forget(botId)
   }

@@ -7,6 +7,7 @@ import { findByArgument, findByEnvironment, signalProcess } from '../../lib/proc
 import { type RunOptions, run } from '../../lib/run.ts'
 import { StepError } from '../../lib/step-error.ts'
 import type { DependencyCache, Task, Workspace } from '../runtime.ts'
+import { addUses, canShare } from './caches.ts'
 import type { Confinement } from './confinement.ts'
 import { type Folders, removeTree } from './folders.ts'
 import { type Sandbox, systemPath, type View } from './sandbox.ts'
@@ -35,6 +36,7 @@ interface Surroundings {
   readonly runTask: RunTask
   /** Those in the making. */
   readonly open: Set<ProcessWorkspace>
+  readonly sharedBytesMax: number | undefined
 }
 
 type TaskOptions = Omit<RunOptions, 'cwd' | 'env' | 'fds'> & { env: Record<string, string> }
@@ -50,18 +52,21 @@ export class ProcessWorkspace implements Workspace {
   readonly #releaseId: string
   readonly #mounts: { from: string; folder: string }[] = []
   readonly #open: Set<ProcessWorkspace>
+  readonly #sharedBytesMax: number | undefined
   readonly #asides: string[] = []
   /** All of it is the bot's: nothing was put into it by us since. */
   #isGiven = false
   /** Caches that it has, or is about to take: none of them may go. */
   readonly caches = new Set<string>()
 
-  constructor({ folders, sandbox, confinement, runTask, open }: Surroundings, botId: string, releaseId: string) {
+  constructor(surroundings: Surroundings, botId: string, releaseId: string) {
+    const { folders, sandbox, confinement, runTask, open, sharedBytesMax } = surroundings
     this.#folders = folders
     this.#sandbox = sandbox
     this.#confinement = confinement
     this.#runTask = runTask
     this.#open = open
+    this.#sharedBytesMax = sharedBytesMax
     this.#botId = botId
     this.#releaseId = releaseId
     this.folder = `${folders.release(botId, releaseId)}.new`
@@ -147,6 +152,7 @@ export class ProcessWorkspace implements Workspace {
     const installed = join(this.folder, cache.folder)
     // Nothing to install after all; or a link, and what it leads to is not ours to give away.
     if (!(await isFolderBelow(this.folder, cache.folder))) return
+    if (cache.isShared && !(await isThere(to)) && !(await canShare(this.#folders, this.#sharedBytesMax))) return
     this.caches.add(to)
     await mkdir(dirname(to), { recursive: true })
     if (await isThere(to)) await removeTree(installed)
@@ -209,6 +215,7 @@ export class ProcessWorkspace implements Workspace {
     const mounted = this.#mounts.map(({ folder }) => folder)
     const files = await listFiles(this.folder, mounted)
     const note: Release = { files, mounts: this.#mounts }
+    await addUses(this.#folders, this.#botId, this.#mounts)
     await writeFile(`${release}.json`, JSON.stringify(note))
     await removeTree(release)
     await rename(this.folder, release)

@@ -1,7 +1,7 @@
 // npm test [-- NAME]: unit tests in one process, then those that need PostgreSQL or run bots, several at once with a process
 // (and a database) each; with NAME only the files whose path contains it.
-// npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes. npm run soak -- NAME: one of those
-// with its full counts. `--db-only` runs just the tests that need PostgreSQL, against TEST_DATABASE_URL.
+// npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes, and `x.slow.test.ts` beside `x.ts`.
+// npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against TEST_DATABASE_URL.
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -14,6 +14,7 @@ import { findUnseen } from '../server/test/seen.ts'
 // A file that hangs is a failure, not a reason to wait for ever.
 const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
 
+const slowEnding = '.slow.test.ts'
 // They mostly wait: for processes to start and end, for time to pass. Not the one that looks at the whole machine's network.
 const needProcesses = /\/runtime\/(?!process\/network\.test)|\/send\.test\.ts$/
 
@@ -24,7 +25,7 @@ const totals = { passed: 0, failed: 0, skipped: 0 }
 const startedAt = Date.now()
 
 if (args.includes('--soak')) await runSoak(named)
-else if (args.includes('--e2e')) await runFiles('End to end', find(`e2e/${named ?? '*'}.test.ts`), { concurrency: 1 })
+else if (args.includes('--e2e')) await runFiles('End to end', findEndToEnd(named), { concurrency: 1 })
 else await runTests()
 
 console.log(`\nTook ${Math.round((Date.now() - startedAt) / 1000)} s.`)
@@ -35,7 +36,7 @@ if (totals.failed > 0 || totals.passed === 0 || skippedInCi) process.exitCode = 
 
 async function runTests(): Promise<void> {
   const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts').filter(
-    (file) => file.includes(named ?? ''),
+    (file) => file.includes(named ?? '') && !file.endsWith(slowEnding),
   )
   const needDatabase = all.filter((file) => file.endsWith('.db.test.ts'))
   const others = args.includes('--db-only') ? [] : all.filter((file) => !needDatabase.includes(file))
@@ -58,7 +59,7 @@ async function runTests(): Promise<void> {
   } finally {
     await postgres.stop()
   }
-  const leftOut = find('e2e/*.test.ts').map((file) => basename(file, '.test.ts'))
+  const leftOut = findEndToEnd().map(nameOf)
   console.log(
     `\nLeft out, because they need a whole server, a browser, containers or minutes (npm run e2e): ${leftOut.join(', ')}`,
   )
@@ -67,15 +68,20 @@ async function runTests(): Promise<void> {
 async function runSoak(name: string | undefined): Promise<void> {
   const files = find(`e2e/${name ?? ''}.test.ts`)
   if (files.length === 0) {
-    console.error(
-      `Usage: npm run soak -- NAME, where NAME is one of ${find('e2e/*.test.ts')
-        .map((file) => basename(file, '.test.ts'))
-        .join(', ')}`,
-    )
+    console.error(`Usage: npm run soak -- NAME, where NAME is one of ${find('e2e/*.test.ts').map(nameOf).join(', ')}`)
     process.exit(2)
   }
   process.env['SOAK'] = '1'
   await runFiles(`Soak: ${name}`, files, { concurrency: 1 })
+}
+
+/** Whole servers, and what takes long beside the code that it tests. */
+function findEndToEnd(name = '*'): string[] {
+  return find(`e2e/${name}.test.ts`, `server/src/**/${name}${slowEnding}`)
+}
+
+function nameOf(file: string): string {
+  return basename(file).replace(/(\.slow)?\.test\.ts$/, '')
 }
 
 function find(...patterns: string[]): string[] {

@@ -30,6 +30,7 @@ export interface Targets {
   /** More than it may have. */
   readonly FORKS: string
   readonly MEGABYTES: string
+  readonly DISK_MEGABYTES: string
 }
 
 // The numbers of the kernel's calls.
@@ -150,6 +151,11 @@ export const attacks: readonly Attack[] = [
     what: 'takes more memory than it may',
     stoppedBy: ['limits'],
     script: `perl -e 'my $all = "x" x ($ENV{MEGABYTES} * 1e6)'`,
+  },
+  {
+    what: 'takes more of the disk than it may',
+    stoppedBy: ['disk'],
+    script: 'head -c "${DISK_MEGABYTES}MB" /dev/zero >large; code=$?; rm -f large; exit $code',
   },
 ]
 

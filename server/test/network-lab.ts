@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, constants, copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { until } from './until.ts'
 
 /** Addresses of the world outside, all behind one cable, to which the host has ways. */
@@ -141,12 +142,30 @@ export class NetworkLab {
   /** As a user without rights, as bots are; `isRoot` for what no bot could do. */
   async script(enter: readonly string[], code: string, args: readonly string[] = [], isRoot = false): Promise<string> {
     const user = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
-    const [file = '', ...rest] = [...enter, ...(isRoot ? [] : user), this.#node, '-e', code, ...args]
-    const child = spawn(file, rest, { stdio: ['ignore', 'pipe', 'inherit'], env: {}, cwd: '/', timeout: 60_000 })
+    const child = this.#start([...enter, ...(isRoot ? [] : user)], code, args)
     let output = ''
     child.stdout.on('data', (data: Buffer) => (output += data.toString()))
     await once(child, 'close')
     return output
+  }
+
+  /** Something that listens there until it is ended. */
+  listen(enter: readonly string[], port: number): { end(): Promise<void> } {
+    const child = this.#start(enter, `require('node:net').createServer().listen(${port})`)
+    const end = async () => {
+      child.kill('SIGKILL')
+      await once(child, 'close')
+    }
+    return { end }
+  }
+
+  #start(
+    enter: readonly string[],
+    code: string,
+    args: readonly string[] = [],
+  ): ChildProcessByStdio<null, Readable, null> {
+    const [file = '', ...rest] = [...enter, this.#node, '-e', code, ...args]
+    return spawn(file, rest, { stdio: ['ignore', 'pipe', 'inherit'], env: {}, cwd: '/', timeout: 60_000 })
   }
 
   async remove(): Promise<void> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { silentLog } from '../../test/db.ts'
 import { until } from '../../test/until.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -18,30 +18,33 @@ const floods = {
   'bytes that are no text': 'head -c 3000000 /dev/urandom; echo',
 }
 
-for (const [what, flood] of Object.entries(floods)) {
-  test(`a flood of ${what} costs a bounded number of lines, and its end is kept`, async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'botberth-output-'))
-    const runtime = new ProcessRuntime({ dataDir, sandbox: 'shim' })
-    const output = new Output({ runtime, clock: systemClock, log: silentLog, folder: join(dataDir, 'logs') })
-    const [id, botId, releaseId] = [newId('ins', new Date()), newId('bot', new Date()), newId('dep', new Date())]
-    try {
-      await (await runtime.prepare({ id: botId, limits }, releaseId)).keep()
-      output.follow(botId, id)
-      output.start()
-      const argv = ['sh', '-c', `echo begin; sleep 1.5; ${flood}; echo end; exec sleep 300`]
-      await runtime.start({ id, botId, releaseId, argv, releaseEnv: {}, env: {}, limits })
-      const last = () => output.read(botId, { tail: 1, limit: 1 }).data[0]?.text
-      await until('the end', () => Promise.resolve(last() === 'end'))
-      const lines = output.logOf(botId).lastSeq
-      assert(lines < 50_000, `${lines} lines`)
-    } finally {
-      await output.close()
-      await runtime.remove(botId)
-      await runtime.close()
-      rmSync(dataDir, { recursive: true })
-    }
-  })
-}
+// At once: each waits for a while before its flood.
+describe('one bot', { concurrency: 3 }, () => {
+  for (const [what, flood] of Object.entries(floods)) {
+    test(`a flood of ${what} costs a bounded number of lines, and its end is kept`, async () => {
+      const dataDir = mkdtempSync(join(tmpdir(), 'botberth-output-'))
+      const runtime = new ProcessRuntime({ dataDir, sandbox: 'shim' })
+      const output = new Output({ runtime, clock: systemClock, log: silentLog, folder: join(dataDir, 'logs') })
+      const [id, botId, releaseId] = [newId('ins', new Date()), newId('bot', new Date()), newId('dep', new Date())]
+      try {
+        await (await runtime.prepare({ id: botId, limits }, releaseId)).keep()
+        output.follow(botId, id)
+        output.start()
+        const argv = ['sh', '-c', `echo begin; sleep 1.5; ${flood}; echo end; exec sleep 300`]
+        await runtime.start({ id, botId, releaseId, argv, releaseEnv: {}, env: {}, limits })
+        const last = () => output.read(botId, { tail: 1, limit: 1 }).data[0]?.text
+        await until('the end', () => Promise.resolve(last() === 'end'))
+        const lines = output.logOf(botId).lastSeq
+        assert(lines < 50_000, `${lines} lines`)
+      } finally {
+        await output.close()
+        await runtime.remove(botId)
+        await runtime.close()
+        rmSync(dataDir, { recursive: true })
+      }
+    })
+  }
+})
 
 test('many floods at once cost a bounded number of lines together, and a quiet bot among them loses none', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'botberth-output-'))

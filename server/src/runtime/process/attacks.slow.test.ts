@@ -14,23 +14,25 @@ import type { InstanceSpec, Wall } from '../runtime.ts'
 import { ProcessRuntime } from './process-runtime.ts'
 import { findProgram } from './toolchain.ts'
 
-const limits = { memoryMb: 256, cpus: 0.5, diskMb: 1024 }
-const programs = ['bwrap', 'nft', 'ip', 'perl', 'setpriv', 'unshare']
+const limits = { memoryMb: 256, cpus: 0.5, diskMb: 64 }
+const programs = ['bwrap', 'nft', 'ip', 'perl', 'setpriv', 'unshare', 'mkfs.ext4']
 const missing = programs.filter((program) => findProgram(program) === undefined)
 const skip =
   process.getuid?.() !== 0
     ? 'THE WALLS ARE NOT TESTED: only root can put them all up'
     : missing.length > 0 && `THE WALLS ARE NOT TESTED: ${missing.join(', ')} is missing`
 
-// Bubblewrap is what sets the filter for calls, and a bot's number as a user is what its network is counted by.
+// Bubblewrap is what sets the filter for calls; a bot's number as a user is what its network is counted by; and root could
+// do with a disk whatever it likes.
 const leftOut: readonly (readonly Wall['name'][])[] = [
   [],
   ['calls'],
   ['limits'],
   ['network'],
-  ['users', 'network'],
+  ['disk'],
+  ['users', 'network', 'disk'],
   ['files', 'calls'],
-  ['files', 'calls', 'users', 'network'],
+  ['files', 'calls', 'users', 'network', 'disk'],
 ]
 
 describe('hostile bots', { skip }, () => {
@@ -94,6 +96,7 @@ describe('hostile bots', { skip }, () => {
             ABSTRACT: abstract,
             FORKS: '600',
             MEGABYTES: '300',
+            DISK_MEGABYTES: String(limits.diskMb * 2),
           }
         }
         const expected = attacks.map(({ what, stoppedBy }) => [

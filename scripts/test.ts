@@ -1,7 +1,8 @@
 // npm test [-- NAME]: unit tests in one process, then those that need PostgreSQL or run bots, several at once with a process
 // (and a database) each; with NAME only the files whose path contains it.
 // npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes, and `x.slow.test.ts` beside `x.ts`.
-// npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against TEST_DATABASE_URL.
+// npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against
+// TEST_DATABASE_URL.
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'

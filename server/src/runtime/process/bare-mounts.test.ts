@@ -8,6 +8,7 @@ import { limits, makeDiskHost } from '../../../test/disk-host.ts'
 import { until } from '../../../test/until.ts'
 import { findByArgument } from '../../lib/proc.ts'
 import { openBareMounts } from './bare-mounts.ts'
+import { loopDevice } from './disk-image.ts'
 import { Reach } from './reach.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -71,7 +72,5 @@ test('a device that is the disk of another bot by now is not taken', async (t) =
 })
 
 function deviceOf(dataDir: string, botId: string): string {
-  return execFileSync('findmnt', ['-no', 'SOURCE', join(dataDir, 'bots', botId)])
-    .toString()
-    .trim()
+  return `/dev/${loopDevice(join(dataDir, 'bots', botId))}`
 }

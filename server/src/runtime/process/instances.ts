@@ -32,8 +32,9 @@ import type { RunningBot } from './networks.ts'
 import { keepRoom } from './output-files.ts'
 import type { Launch } from './sandbox.ts'
 
-// The folder watch sees deaths within milliseconds; this finds what it missed.
+// The folder watch sees deaths within milliseconds; this finds what it missed, or all where there is none.
 const sweepIntervalMs = 5_000
+const sweepAloneIntervalMs = 500
 // A SIGKILL takes effect within milliseconds.
 const leftIntervalMs = 5
 /** An exit code that nobody knows. */
@@ -79,7 +80,8 @@ export class Instances {
   readonly #limiter: GroupLimiter | undefined
   readonly #known = new Map<string, Known>()
   readonly #listeners = new Set<(instance: Instance) => void>()
-  readonly #watcher: FSWatcher
+  /** Undefined: bots of an ordinary user, who share its watches, may have left none for us. */
+  readonly #watcher: FSWatcher | undefined
   readonly #sweeper: NodeJS.Timeout
   #isClosed = false
 
@@ -90,12 +92,11 @@ export class Instances {
     this.#folder = `${dev}:${ino}`
     this.#isWalled = isWalled
     this.#limiter = limiter
-    this.#watcher = watch(folders.status, (_event, file) => {
-      if (file?.endsWith('.status')) this.#look(basename(file, '.status'))
+    this.#watcher = tryWatch(folders.status, (file) => {
+      if (file.endsWith('.status')) this.#look(basename(file, '.status'))
     })
-    this.#watcher.on('error', () => {}) // the sweep goes on
-    this.#watcher.unref()
-    this.#sweeper = setInterval(() => this.#sweep(), sweepIntervalMs).unref()
+    const everyMs = this.#watcher ? sweepIntervalMs : sweepAloneIntervalMs
+    this.#sweeper = setInterval(() => this.#sweep(), everyMs).unref()
     for (const file of readdirSync(folders.notes)) {
       if (file.endsWith('.json')) this.#adopt(basename(file, '.json'))
       if (file.endsWith('.tmp')) rmSync(join(folders.notes, file), { force: true })
@@ -129,7 +130,7 @@ export class Instances {
 
   close(): void {
     this.#isClosed = true
-    this.#watcher.close()
+    this.#watcher?.close()
     clearInterval(this.#sweeper)
     for (const { timer } of this.#known.values()) clearTimeout(timer)
   }
@@ -388,6 +389,17 @@ export class Instances {
 }
 
 const nameEntry = (id: string) => `BOTBERTH_NAME=${id}`
+
+function tryWatch(folder: string, onFile: (name: string) => void): FSWatcher | undefined {
+  try {
+    const watcher = watch(folder, (_event, file) => file !== null && onFile(file))
+    watcher.on('error', () => {}) // the sweep goes on
+    return watcher.unref()
+  } catch (error) {
+    if (!['EMFILE', 'ENOSPC'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    return undefined
+  }
+}
 
 /** A full disk, say, must not keep us from going on. */
 function tryAppend(file: string, text: string): void {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   cpSync,
   mkdirSync,
@@ -95,6 +96,25 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
     await second.close()
   })
 }
+
+test('a machine that has no watch left for us is none to stop: ends are seen all the same', (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'botberth-watches-'))
+  const script = `
+    const { ProcessRuntime } = await import(process.argv[1])
+    const runtime = new ProcessRuntime({ dataDir: process.argv[2], sandbox: 'shim' })
+    const limits = ${JSON.stringify(limits)}
+    await (await runtime.prepare({ id: 'bot_1', limits }, 'dep_1')).keep()
+    await runtime.start({ id: 'ins_1', botId: 'bot_1', releaseId: 'dep_1', argv: ['sh', '-c', 'exit 7'], releaseEnv: {}, env: {}, limits })
+    runtime.watch(({ exit }) => { console.log('code', exit.code); process.exit() })
+    setTimeout(() => {}, 15_000)`
+  const none = 'echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"'
+  const node = [process.execPath, '--input-type=module', '-e', script, join(import.meta.dirname, 'process-runtime.ts')]
+  const args = ['--user', '--map-root-user', 'sh', '-c', none, 'sh', ...node, dataDir]
+  const { stdout, stderr, status } = spawnSync('unshare', args, { timeout: 20_000 })
+  rmSync(dataDir, { recursive: true })
+  if (status !== 0 && /unshare|max_inotify/.test(stderr.toString())) t.diagnostic(`NOT TRIED: ${stderr.toString()}`)
+  else assert.equal(stdout.toString(), 'code 7\n', stderr.toString())
+})
 
 test('a copy of the data directory has nothing to do with the processes of the original', async () => {
   const { open, startBot, dataDir } = makeHost('shim')

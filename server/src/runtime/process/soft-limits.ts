@@ -3,6 +3,7 @@ import { readOpenFilesLimit } from '../../lib/proc.ts'
 import type { Limits } from '../runtime.ts'
 import type { Part } from './cgroups/cgroups.ts'
 import { botLimits, buildLimits, mebibyte, openFilesMax } from './limits.ts'
+import { systemView } from './toolchain.ts'
 
 /** A user namespace has a count of processes of its own. */
 const ownNamespace = ['unshare', '--user', '--map-root-user', '--']
@@ -22,9 +23,10 @@ export interface SoftLimits {
 export function findSoftLimits(bubblewrap: string): SoftLimits | undefined {
   // We ourselves are more threads than that.
   const few = [...ownNamespace, ...firstToGo, ...givesWay, 'prlimit', '--core=0', '--nproc=8', '--']
-  const [command = '', ...args] = [...few, bubblewrap, ...'--unshare-user --ro-bind / / sh -c (:)'.split(' ')]
-  const { status } = spawnSync(command, args, { env: {}, stdio: 'ignore', timeout: 10_000 })
-  return status === 0 ? { enter } : undefined
+  // Not all of the machine: somebody may mount or unmount something meanwhile.
+  const [command, ...args] = [...few, bubblewrap, '--unshare-user', ...systemView(), 'sh', '-c', '(:)']
+  const works = () => spawnSync(command, args, { env: {}, stdio: 'ignore', timeout: 10_000 }).status === 0
+  return works() || works() ? { enter } : undefined
 }
 
 function enter(part: Part, limits: Limits, { isInside }: { isInside: boolean }): string[] {

@@ -2,7 +2,7 @@ import { readlinkSync } from 'node:fs'
 import { readProc, readTimes } from '../../../lib/proc.ts'
 import { RunError } from '../../../lib/run.ts'
 import type { EnteredNetwork, FoundNetworks, Networks, RunningBot } from '../networks.ts'
-import { findProgram } from '../toolchain.ts'
+import { findProgram, systemView } from '../toolchain.ts'
 import { execute, readKernel } from './commands.ts'
 import { readHostNets } from './host-nets.ts'
 import { findRange, type OpenNet, overlaps, parseOpenNets } from './ranges.ts'
@@ -100,7 +100,9 @@ export class SlirpNetworks implements Networks {
     if (program === undefined)
       return { problem: 'slirp4netns is not installed', remedy: 'apt install slirp4netns nftables iproute2' }
     const hasNft = options.hasNft ?? findProgram('nft') !== undefined
-    const found = await SlirpNetworks.#open(program, { ...options, hasNft })
+    const open = () => SlirpNetworks.#open(program, { ...options, hasNft })
+    let found = await open()
+    if (!found.networks) found = await open() // somebody may have changed the machine's mounts or addresses meanwhile
     if (found.networks || !hasNft) return found
     // A kernel may have no nftables, or none for ordinary users.
     const without = await SlirpNetworks.#open(program, { ...options, hasNft: false })
@@ -198,7 +200,10 @@ export class SlirpNetworks implements Networks {
   }
 }
 
-const sandbox = ['bwrap', '--unshare-user', '--dev-bind', '/', '/', '--']
+// Not all of the machine: somebody may mount or unmount something meanwhile.
+const node = process.execPath
+const view = [...systemView(), '--ro-bind', node, node, '--proc', '/proc', '--dev', '/dev']
+const sandbox = ['bwrap', '--unshare-user', '--unshare-pid', ...view, '--']
 
 const writeRules = `printf '%s' "$1" | nft -f -`
 

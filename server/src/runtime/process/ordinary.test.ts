@@ -261,6 +261,26 @@ function testBots(): void {
     await runtime.stop(bot.id, 0)
   })
 
+  test('what a bot hides in folders that it has closed counts', async () => {
+    const script =
+      'mkdir -p a/b/c && head -c 5000000 /dev/zero >a/b/c/large && chmod 0 a/b/c a/b a && echo hidden; exec sleep 300'
+    const bot = await startBot(['sh', '-c', script])
+    await until('it', async () => (await bot.text()).includes('hidden'))
+    const { usedBytes } = await runtime.disk(bot.botId)
+    assert(usedBytes > 5_000_000, `${usedBytes} bytes`)
+    await runtime.stop(bot.id, 0)
+  })
+
+  test('memory that is a file without a name counts', async () => {
+    const script = `import os,time
+fd = os.memfd_create('x')
+print('up', flush=True)
+for i in range(300): os.write(fd, b'x' * 1000000); time.sleep(0.005)
+time.sleep(300)`
+    const bot = await startBot(['python3', '-c', script])
+    assert.equal((await bot.exit()).oomKilled, true)
+  })
+
   test('bombs of processes stop at the limit, each at its own', async () => {
     const script = 'i=0; while [ $i -lt 400 ]; do sleep 300 & i=$((i + 1)); done; wait'
     const bombs = [await startBot(['sh', '-c', script]), await startBot(['sh', '-c', script])]

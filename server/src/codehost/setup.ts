@@ -61,10 +61,8 @@ export async function startSetup(wanted: Wanted): Promise<Setup> {
     url: own(),
     made,
     take: (address) => take(URL.canParse(address) ? new URL(address).searchParams : new URLSearchParams()),
-    close: () => {
-      server.close()
-      server.closeAllConnections()
-    },
+    // The last page may still be under way.
+    close: () => void server.close(),
   }
 }
 
@@ -117,6 +115,7 @@ function send(answer: ServerResponse, status: number, body: string): void {
     .writeHead(status, {
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
+      connection: 'close',
       'referrer-policy': 'no-referrer',
     })
     .end(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Botberth</title>${body}`)

@@ -1,19 +1,14 @@
-import { randomBytes } from 'node:crypto'
-import type { AnswerOf } from '@botberth/contract/endpoints.ts'
 import { lockUser } from '../auth/queries.ts'
 import type { App } from '../context.ts'
 import { tx } from '../db/tx.ts'
 import type { Api } from '../http/endpoint.ts'
 import { readPage } from '../http/paging.ts'
 import type { AddressGuard } from '../lib/address-guard.ts'
-import { AppError, validationError } from '../lib/app-error.ts'
+import { AppError } from '../lib/app-error.ts'
 import { newId } from '../lib/ids.ts'
-import { recordTest } from './events.ts'
 import {
   cancelWaiting,
-  countManual,
   countSubscriptions,
-  type DeliveryRow,
   deleteSubscription,
   getDelivery,
   getSubscription,
@@ -22,15 +17,19 @@ import {
   listSubscriptions,
   lockSubscription,
   requestAgain,
-  type SubscriptionRow,
   updateSubscription,
 } from './queries.ts'
-import { readReceiverUrl } from './url.ts'
+import {
+  checkSecret,
+  checkUrl,
+  deliveryJson,
+  makeSecret,
+  statusChange,
+  subscriptionJson,
+  testOnce,
+} from './receiver.ts'
 
 const subscriptionsMax = 100
-const secretBytesMax = 256
-// Whoever presses the button again and again is told to wait.
-const testsMax = 10
 
 export function webhookRoutes(api: Api, app: App, guard: AddressGuard): void {
   const { clock, secrets } = app
@@ -90,12 +89,7 @@ export function webhookRoutes(api: Api, app: App, guard: AddressGuard): void {
   api.handle('testSubscription', ({ caller, params, db }) =>
     tx(db, async (db) => {
       const subscription = await lockSubscription(db, { userId: caller.userId, id: params.id })
-      if ((await countManual(db, params.id)) >= testsMax)
-        throw new AppError('limit_reached', {
-          detail: `${testsMax} tests and redeliveries of this subscription are waiting. Wait for what comes of them.`,
-        })
-      const id = await recordTest(db, { userId: caller.userId, subscription }, clock.now())
-      return deliveryJson(await getDelivery(db, params.id, id))
+      return deliveryJson(await testOnce(db, { userId: caller.userId, subscription }, clock.now()))
     }),
   )
 
@@ -122,64 +116,4 @@ export function webhookRoutes(api: Api, app: App, guard: AddressGuard): void {
       return deliveryJson(await getDelivery(db, subscriptionId, id))
     }),
   )
-}
-
-/** Enabling begins anew: what failed before does not count. Enabling what is active changes nothing. */
-function statusChange(before: SubscriptionRow, wanted: 'active' | 'disabled' | undefined, now: Date) {
-  if (wanted === undefined || wanted === before.status) return {}
-  if (wanted === 'disabled') return { status: wanted, disabled_at: now, disabled_reason: 'owner' as const }
-  return {
-    status: wanted,
-    disabled_at: null,
-    disabled_reason: null,
-    consecutive_failures: 0,
-    is_slow: false,
-    epoch: before.epoch + 1,
-  }
-}
-
-function checkUrl(text: string, guard: AddressGuard): string {
-  const read = readReceiverUrl(text)
-  if ('problem' in read) throw validationError([{ pointer: '/url', detail: read.problem }])
-  guard.checkLiteral(read.url)
-  return read.url
-}
-
-function checkSecret(secret: string | null | undefined): string | undefined {
-  if (secret === null || secret === undefined) return undefined
-  if (Buffer.byteLength(secret) > secretBytesMax)
-    throw validationError([{ pointer: '/secret', detail: `takes up to ${secretBytesMax} bytes of UTF-8` }])
-  return secret
-}
-
-function makeSecret(): string {
-  return `whsec_${randomBytes(32).toString('base64')}`
-}
-
-function subscriptionJson(row: SubscriptionRow): AnswerOf<'getSubscription'> {
-  return {
-    id: row.id,
-    url: row.url,
-    events: row.events as AnswerOf<'getSubscription'>['events'],
-    status: row.status,
-    consecutiveFailures: row.consecutive_failures,
-    disabledAt: row.disabled_at?.toISOString() ?? null,
-    disabledReason: row.disabled_reason,
-    lastDeliveryAt: row.last_delivery_at?.toISOString() ?? null,
-    createdAt: row.created_at.toISOString(),
-  }
-}
-
-function deliveryJson(row: DeliveryRow): AnswerOf<'redeliver'> {
-  return {
-    id: row.id,
-    eventId: row.event_id,
-    event: row.event as AnswerOf<'redeliver'>['event'],
-    status: row.status,
-    reason: row.reason as AnswerOf<'redeliver'>['reason'],
-    nextAttemptAt: row.next_at?.toISOString() ?? null,
-    createdAt: row.created_at.toISOString(),
-    finishedAt: row.finished_at?.toISOString() ?? null,
-    attempts: row.attempts as AnswerOf<'redeliver'>['attempts'],
-  }
 }

@@ -11,8 +11,20 @@ import { type ErrorCode, errors } from './errors.ts'
  * `navigation`: a caller, or a browser that follows a link of ours with its session's cookie.
  * `operator`: a caller whose role is `owner`.
  * `signed`: whoever signs the body with the secret that we share with the platform; bad signatures are limited.
+ * `visitor`: anybody who looks at the bot list, within a limit for one address.
+ * `listing`: a listed bot, by its key.
  */
-export type Access = 'public' | 'open' | 'caller' | 'cookie' | 'session' | 'navigation' | 'operator' | 'signed'
+export type Access =
+  | 'public'
+  | 'open'
+  | 'caller'
+  | 'cookie'
+  | 'session'
+  | 'navigation'
+  | 'operator'
+  | 'signed'
+  | 'visitor'
+  | 'listing'
 
 export interface Endpoint {
   readonly api: 'hosting' | 'list'
@@ -61,7 +73,7 @@ export function possibleErrors(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.rawBody) codes.add('payload_too_large').add('unsupported_media_type')
   if (endpoint.query) codes.add('validation_failed')
   if (endpoint.params) codes.add('not_found')
-  if (['caller', 'cookie', 'session', 'navigation'].includes(endpoint.access))
+  if (['caller', 'cookie', 'session', 'navigation', 'listing'].includes(endpoint.access))
     codes.add('unauthenticated').add('account_suspended')
   if (endpoint.access === 'operator') codes.add('unauthenticated').add('account_suspended').add('forbidden')
   if (endpoint.creates) codes.add('validation_failed').add('idempotency_key_reused')

@@ -6,7 +6,9 @@ import { deployments } from './deployments.ts'
 import type { Endpoint } from './endpoint.ts'
 import { files } from './files.ts'
 import { info } from './info.ts'
+import { list } from './list.ts'
 import { me } from './me.ts'
+import { myBots } from './my-bots.ts'
 import { operator } from './operator.ts'
 import { servers } from './servers.ts'
 import { stream } from './stream.ts'
@@ -25,6 +27,8 @@ export const endpoints = {
   ...webhooks,
   ...me,
   ...operator,
+  ...list,
+  ...myBots,
 }
 
 export type EndpointName = keyof typeof endpoints

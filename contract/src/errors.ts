@@ -137,6 +137,30 @@ export const errors = {
     text: 'Connect your account on the code host first: it was never connected, or the code host no longer takes its token.',
     remedy: 'Open /api/v1/auth/codehost/connect in a browser that is signed in here.',
   },
+  already_listed: {
+    status: 409,
+    title: 'The bot is on the list already',
+    text: 'This bot is on the list already.',
+    remedy: 'Its owner finds it on My Bots, where it can be transferred to somebody else and its key issued anew.',
+  },
+  code_not_found: {
+    status: 409,
+    title: 'The verification code is not in the bot’s About Me',
+    text: 'The code does not stand in the bot’s About Me. `aboutMe` is the text that was read; null: there is no such application.',
+    remedy: 'Put the code anywhere into the About Me of the bot’s profile, save it there, and verify again.',
+  },
+  code_expired: {
+    status: 409,
+    title: 'The verification code has expired',
+    text: 'This verification code was good for 24 hours and has expired.',
+    remedy: 'Register the bot again for a new code.',
+  },
+  already_voted: {
+    status: 409,
+    title: 'You have voted for this bot today',
+    text: 'You have voted for this bot today. `nextVoteAt` says when you can vote again.',
+    remedy: 'A day ends at midnight UTC.',
+  },
   payload_too_large: {
     status: 413,
     title: 'The body is too large',

@@ -57,9 +57,7 @@ function operation(name: string, endpoint: Endpoint): Record<string, unknown> {
     tags: [endpoint.tag],
     summary: endpoint.summary,
     ...(endpoint.description && { description: endpoint.description }),
-    ...(['caller', 'navigation', 'operator'].includes(endpoint.access)
-      ? { security: [{ apiKey: [] }, { accessToken: [] }] }
-      : { security: [] }),
+    security: securityOf(endpoint.access),
     ...(parameters.length > 0 && { parameters }),
     ...(endpoint.rawBody && {
       requestBody: {
@@ -76,6 +74,12 @@ function operation(name: string, endpoint: Endpoint): Record<string, unknown> {
     }),
     responses: responsesOf(endpoint),
   }
+}
+
+function securityOf(access: Endpoint['access']): Record<string, []>[] {
+  if (['caller', 'navigation', 'operator'].includes(access)) return [{ apiKey: [] }, { accessToken: [] }]
+  if (access === 'listing') return [{ apiKey: [] }]
+  return access === 'session' ? [{ accessToken: [] }] : []
 }
 
 function parametersOf(schema: TSchema | undefined, place: 'path' | 'query'): unknown[] {

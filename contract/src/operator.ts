@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { endpoint } from './endpoint.ts'
 import { Me } from './me.ts'
+import { OwnListing } from './my-bots.ts'
 import { Input, Nullable, OneOf, Page, PageQuery, Time } from './schema.ts'
 
 const tag = 'Operator'
@@ -18,6 +19,18 @@ export const Wall = Type.Object({
   }),
   detail: Type.String({ description: 'What it is made of, or what is missing.' }),
   remedy: Nullable(Type.String({ description: 'What mends it, unless it is on.' })),
+})
+
+export const Report = Type.Object({
+  id: Type.String(),
+  botId: Type.String(),
+  botName: Type.String(),
+  isHidden: Type.Boolean(),
+  reason: Type.String(),
+  reporter: Nullable(
+    Type.Object({ id: Type.String(), name: Type.String() }, { description: 'Null: had not signed in, or has left.' }),
+  ),
+  createdAt: Time('When it was reported.'),
 })
 
 export const operator = {
@@ -76,6 +89,28 @@ export const operator = {
     }),
     answers: { 200: OperatorUser },
     errors: ['invalid_state'],
+  }),
+  listReports: endpoint({
+    api: 'hosting',
+    method: 'GET',
+    path: '/operator/reports',
+    access: 'operator',
+    tag,
+    summary: 'What people reported about listed bots, newest first',
+    query: PageQuery,
+    answers: { 200: Page(Report) },
+  }),
+  updateListing: endpoint({
+    api: 'hosting',
+    method: 'PATCH',
+    path: '/operator/listings/{botId}',
+    access: 'operator',
+    tag,
+    summary: 'Hide a bot from the list, or show it again',
+    description: 'Nobody but its owner sees a hidden bot, and nobody can vote for it.',
+    params: Type.Object({ botId: Type.String() }),
+    body: Input({ hidden: Type.Boolean() }),
+    answers: { 200: OwnListing },
   }),
   createInvite: endpoint({
     api: 'hosting',

@@ -5,7 +5,7 @@ import { Deleted, Input, List, Nullable, OneOf, Page, PageQuery, Time } from './
 
 const eventNames = Object.keys(events) as EventName[]
 
-const subscriptionFields = {
+export const subscriptionFields = {
   id: Type.String(),
   url: Type.String(),
   events: Type.Array(OneOf(eventNames)),
@@ -49,7 +49,7 @@ const Attempt = Type.Object({
   answer: Nullable(Type.String({ description: 'The first bytes of the answer’s body, at most 4 KiB.' })),
 })
 
-const deliveryFields = {
+export const deliveryFields = {
   id: Type.String({ description: 'As in `X-Service-Delivery`: the same for all attempts.' }),
   eventId: Type.String(),
   event: OneOf([...eventNames, 'ping']),
@@ -67,7 +67,7 @@ const deliveryFields = {
 
 export const Delivery = Type.Object(deliveryFields)
 
-const receiver = {
+export const receiver = {
   url: Type.String({
     minLength: 1,
     maxLength: 2048,
@@ -76,7 +76,7 @@ const receiver = {
   events: Type.Array(OneOf(eventNames), { minItems: 1, maxItems: 100 }),
 }
 
-const secret = Nullable(
+export const secret = Nullable(
   Type.String({
     minLength: 1,
     maxLength: 256,

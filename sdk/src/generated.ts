@@ -127,6 +127,35 @@ export interface Version {
   readonly apiPrefix: 'v1'
 }
 
+export interface Listing {
+  /** The id of the bot’s user on the chat platform. */
+  readonly botId: string
+  readonly name: string
+  readonly avatarUrl: string | null
+  readonly shortDescription: string
+  /** Markdown. */
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly inviteUrl: string | null
+  readonly supportUrl: string | null
+  readonly websiteUrl: string | null
+  readonly owner: {
+    readonly name: string
+    readonly avatarUrl: string | null
+  }
+  /** Null: it has never told. */
+  readonly serverCount: number | null
+  /** When it last told its server count. */
+  readonly statsAt: string | null
+  /** In the present month, by UTC. */
+  readonly votesThisMonth: number
+  readonly votesTotal: number
+  /** Its statistics come from this service’s hosting. Ends 3 days after the last. */
+  readonly isCertified: boolean
+  /** When it was listed. */
+  readonly createdAt: string
+}
+
 export interface LogLines {
   /** Oldest first. */
   readonly data: readonly {
@@ -159,7 +188,7 @@ export interface LogsQuery {
 
 export interface AuditEvent {
   readonly id: string
-  readonly kind: 'login' | 'logout' | 'logout_everywhere' | 'key_created' | 'key_revoked' | 'device_approved' | 'device_denied' | 'codehost_connected' | 'codehost_disconnected' | 'suspended' | 'unsuspended'
+  readonly kind: 'login' | 'logout' | 'logout_everywhere' | 'key_created' | 'key_revoked' | 'device_approved' | 'device_denied' | 'codehost_connected' | 'codehost_disconnected' | 'suspended' | 'unsuspended' | 'listing_created' | 'listing_key_issued' | 'listing_given' | 'listing_taken' | 'listing_deleted'
   readonly details: Readonly<Record<string, string>>
   readonly ip: string | null
   /** When it happened. */
@@ -182,6 +211,61 @@ export interface Me {
   readonly limits: Limits
 }
 
+export interface OwnListing {
+  /** The id of the bot’s user on the chat platform. */
+  readonly botId: string
+  readonly name: string
+  readonly avatarUrl: string | null
+  readonly shortDescription: string
+  /** Markdown. */
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly inviteUrl: string | null
+  readonly supportUrl: string | null
+  readonly websiteUrl: string | null
+  readonly owner: {
+    readonly name: string
+    readonly avatarUrl: string | null
+  }
+  /** Null: it has never told. */
+  readonly serverCount: number | null
+  /** When it last told its server count. */
+  readonly statsAt: string | null
+  /** In the present month, by UTC. */
+  readonly votesThisMonth: number
+  readonly votesTotal: number
+  /** Its statistics come from this service’s hosting. Ends 3 days after the last. */
+  readonly isCertified: boolean
+  /** When it was listed. */
+  readonly createdAt: string
+  readonly applicationId: string
+  /** The operator has taken it from the list. */
+  readonly isHidden: boolean
+  /** When the certification ends, or has ended, unless statistics arrive; null: never had it. */
+  readonly certifiedUntil: string | null
+  readonly votesToday: number
+  /** Null: it has none; issue one. */
+  readonly key: {
+    readonly last4: string
+    /** When it was issued. */
+    readonly createdAt: string
+    /** To the minute; null: never. */
+    readonly lastUsedAt: string | null
+  } | null
+}
+
+export interface Registration {
+  readonly id: string
+  readonly botId: string
+  readonly applicationId: string
+  /** To be put into the bot’s About Me. */
+  readonly verificationCode: string
+  /** Until when it can be verified. */
+  readonly expiresAt: string
+  /** When it was begun. */
+  readonly createdAt: string
+}
+
 export interface OperatorUser {
   readonly id: string
   readonly name: string
@@ -192,6 +276,21 @@ export interface OperatorUser {
   readonly limits: Limits
   readonly suspended: boolean
   /** First sign-in. */
+  readonly createdAt: string
+}
+
+export interface Report {
+  readonly id: string
+  readonly botId: string
+  readonly botName: string
+  readonly isHidden: boolean
+  readonly reason: string
+  /** Null: had not signed in, or has left. */
+  readonly reporter: {
+    readonly id: string
+    readonly name: string
+  } | null
+  /** When it was reported. */
   readonly createdAt: string
 }
 
@@ -214,7 +313,7 @@ export interface Problem {
   /** The path that was asked for. */
   readonly instance: string
   /** Stable; compare this one. */
-  readonly code: 'invalid_json' | 'validation_failed' | 'invalid_request' | 'url_not_allowed' | 'archive_invalid' | 'unauthenticated' | 'signature_invalid' | 'forbidden' | 'account_suspended' | 'signups_closed' | 'authorization_denied' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'invalid_state' | 'bot_expired' | 'limit_reached' | 'secret_not_repeatable' | 'authorization_pending' | 'login_not_configured' | 'codehost_not_configured' | 'codehost_not_connected' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'header_too_large' | 'internal' | 'platform_failed' | 'unavailable' | 'platform_timeout'
+  readonly code: 'invalid_json' | 'validation_failed' | 'invalid_request' | 'url_not_allowed' | 'archive_invalid' | 'unauthenticated' | 'signature_invalid' | 'forbidden' | 'account_suspended' | 'signups_closed' | 'authorization_denied' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'invalid_state' | 'bot_expired' | 'limit_reached' | 'secret_not_repeatable' | 'authorization_pending' | 'login_not_configured' | 'codehost_not_configured' | 'codehost_not_connected' | 'already_listed' | 'code_not_found' | 'code_expired' | 'already_voted' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'header_too_large' | 'internal' | 'platform_failed' | 'unavailable' | 'platform_timeout'
   /** The same as `detail`. */
   readonly message: string
   readonly requestId: string
@@ -385,6 +484,10 @@ export type ErrorCode =
   | 'login_not_configured'
   | 'codehost_not_configured'
   | 'codehost_not_connected'
+  | 'already_listed'
+  | 'code_not_found'
+  | 'code_expired'
+  | 'already_voted'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
@@ -1295,6 +1398,17 @@ export interface Operations {
         /** When it was connected. */
         readonly connectedAt: string
       } | null
+      readonly listings: readonly {
+        readonly botId: string
+        readonly name: string
+        /** When it was listed. */
+        readonly createdAt: string
+      }[]
+      readonly votes: readonly {
+        readonly botId: string
+        /** When you voted for it; kept for 90 days. */
+        readonly votedAt: string
+      }[]
       readonly audit: readonly AuditEvent[]
     }
   }
@@ -1349,6 +1463,28 @@ export interface Operations {
     }
     answer: OperatorUser
   }
+  /** What people reported about listed bots, newest first */
+  listReports: {
+    query: PageQuery
+    answer: {
+      readonly data: readonly Report[]
+      readonly page: number
+      /** As served: at most 100. */
+      readonly limit: number
+      readonly total: number
+      readonly totalPages: number
+    }
+  }
+  /** Hide a bot from the list, or show it again */
+  updateListing: {
+    params: {
+      readonly botId: string
+    }
+    body: {
+      readonly hidden: boolean
+    }
+    answer: OwnListing
+  }
   /** Make a link with which one person can sign up, within 7 days */
   createInvite: {
     answer: {
@@ -1356,6 +1492,414 @@ export interface Operations {
       readonly url: string
       /** Until when it works. */
       readonly expiresAt: string
+    }
+  }
+  /** Tell how many servers your bot is in */
+  postStats: {
+    body: {
+      /** Servers that the bot is in. */
+      readonly server_count: number
+    }
+    answer: {
+      readonly message: string
+      readonly isCertified: boolean
+    }
+  }
+  /** Whether somebody voted for your bot today */
+  checkVote: {
+    query: {
+      /** Id on the chat platform. */
+      readonly user_id: string
+    }
+    answer: {
+      readonly voted: boolean
+      /** When; null: not today. */
+      readonly votedAt: string | null
+    }
+  }
+  /** The same, for programs that name the bot in the path */
+  postStatsOf: {
+    params: {
+      readonly botId: string
+    }
+    body: {
+      /** Servers that the bot is in. */
+      readonly server_count: number
+    }
+    answer: {
+      readonly message: string
+      readonly isCertified: boolean
+    }
+  }
+  /** Whether somebody voted for your bot today, as a number */
+  checkVoteNumber: {
+    query: {
+      /** Id on the chat platform. */
+      readonly userId: string
+    }
+    answer: {
+      /** 1 or 0. */
+      readonly voted: number
+    }
+  }
+  /** Search the list */
+  listListings: {
+    query: {
+      /** Words, or beginnings of words, that all have to be there. */
+      readonly q?: string
+      readonly tag?: string
+      readonly sort?: 'votes' | 'servers' | 'newest'
+      /** True: only those that are. */
+      readonly certified?: boolean
+      readonly page?: number
+      /** Above 100 it is served as 100. */
+      readonly limit?: number
+    }
+    answer: {
+      readonly data: readonly Listing[]
+      readonly page: number
+      /** As served: at most 100. */
+      readonly limit: number
+      readonly total: number
+      readonly totalPages: number
+    }
+  }
+  /** One bot of the list */
+  getListing: {
+    params: {
+      readonly botId: string
+    }
+    answer: {
+      /** The id of the bot’s user on the chat platform. */
+      readonly botId: string
+      readonly name: string
+      readonly avatarUrl: string | null
+      readonly shortDescription: string
+      /** Markdown. */
+      readonly description: string
+      readonly tags: readonly string[]
+      readonly inviteUrl: string | null
+      readonly supportUrl: string | null
+      readonly websiteUrl: string | null
+      readonly owner: {
+        readonly name: string
+        readonly avatarUrl: string | null
+      }
+      /** Null: it has never told. */
+      readonly serverCount: number | null
+      /** When it last told its server count. */
+      readonly statsAt: string | null
+      /** In the present month, by UTC. */
+      readonly votesThisMonth: number
+      readonly votesTotal: number
+      /** Its statistics come from this service’s hosting. Ends 3 days after the last. */
+      readonly isCertified: boolean
+      /** When it was listed. */
+      readonly createdAt: string
+      /** Its place by recent votes; null: beyond 1000. */
+      readonly rank: number | null
+    }
+  }
+  /** Votes and servers of a bot by UTC day, the oldest first */
+  listListingDays: {
+    params: {
+      readonly botId: string
+    }
+    query: {
+      readonly days?: number
+    }
+    answer: {
+      readonly data: readonly {
+        readonly day: string
+        readonly votes: number
+        /** As last told on that day; null: not told. */
+        readonly serverCount: number | null
+      }[]
+    }
+  }
+  /** Vote for a bot, once a UTC day */
+  voteForListing: {
+    params: {
+      readonly botId: string
+    }
+    answer: {
+      readonly voted: true
+      /** Now. */
+      readonly votedAt: string
+      /** When you can vote for it again. */
+      readonly nextVoteAt: string
+    }
+  }
+  /** Tell the operator what is wrong with a bot */
+  reportListing: {
+    params: {
+      readonly botId: string
+    }
+    body: {
+      readonly reason: string
+    }
+    answer: {
+      readonly id: string
+      readonly botId: string
+      /** Now. */
+      readonly createdAt: string
+    }
+  }
+  /** Register a bot: get a code that proves that it is yours */
+  createRegistration: {
+    body: {
+      readonly botId: string
+      readonly applicationId?: string
+    }
+    answer: Registration
+  }
+  /** Your registrations that wait for their verification, newest first */
+  listRegistrations: {
+    answer: {
+      readonly data: readonly Registration[]
+    }
+  }
+  /** One registration */
+  getRegistration: {
+    params: {
+      readonly id: string
+    }
+    answer: Registration
+  }
+  /** List the bot, if the code stands in its About Me; its key is answered this once */
+  verifyRegistration: {
+    params: {
+      readonly id: string
+    }
+    answer: {
+      /** The id of the bot’s user on the chat platform. */
+      readonly botId: string
+      readonly name: string
+      readonly avatarUrl: string | null
+      readonly shortDescription: string
+      /** Markdown. */
+      readonly description: string
+      readonly tags: readonly string[]
+      readonly inviteUrl: string | null
+      readonly supportUrl: string | null
+      readonly websiteUrl: string | null
+      readonly owner: {
+        readonly name: string
+        readonly avatarUrl: string | null
+      }
+      /** Null: it has never told. */
+      readonly serverCount: number | null
+      /** When it last told its server count. */
+      readonly statsAt: string | null
+      /** In the present month, by UTC. */
+      readonly votesThisMonth: number
+      readonly votesTotal: number
+      /** Its statistics come from this service’s hosting. Ends 3 days after the last. */
+      readonly isCertified: boolean
+      /** When it was listed. */
+      readonly createdAt: string
+      /** Shown this once. */
+      readonly key: string
+    }
+  }
+  /** Your listed bots, newest first */
+  listMyListings: {
+    answer: {
+      readonly data: readonly OwnListing[]
+    }
+  }
+  /** Change what the list says of your bot */
+  updateMyListing: {
+    params: {
+      readonly botId: string
+    }
+    body: {
+      readonly shortDescription?: string
+      readonly description?: string
+      readonly tags?: readonly string[]
+      readonly inviteUrl?: string | null
+      readonly supportUrl?: string | null
+      readonly websiteUrl?: string | null
+    }
+    answer: OwnListing
+  }
+  /** Take your bot from the list; its key stops at once */
+  deleteMyListing: {
+    params: {
+      readonly botId: string
+    }
+    answer: Deleted
+  }
+  /** Issue a new key for your bot; the old one stops at once */
+  reissueListKey: {
+    params: {
+      readonly botId: string
+    }
+    answer: {
+      readonly botId: string
+      /** Shown this once. */
+      readonly key: string
+      readonly last4: string
+    }
+  }
+  /** Give your listing to somebody else who has an account here */
+  transferListing: {
+    params: {
+      readonly botId: string
+    }
+    body: {
+      readonly chatUserId: string
+    }
+    answer: {
+      readonly botId: string
+      readonly owner: {
+        readonly name: string
+        readonly avatarUrl: string | null
+      }
+    }
+  }
+  /** Have each vote for your bot sent to a URL */
+  putVoteWebhook: {
+    params: {
+      readonly botId: string
+    }
+    body: {
+      readonly url: string
+      /** The key of the signature, as UTF-8. Use 24 random characters or more. */
+      readonly secret?: string | null
+    }
+    answer: {
+      readonly id: string
+      readonly url: string
+      readonly events: readonly 'vote'[]
+      readonly status: 'active' | 'disabled'
+      /** Deliveries in a row that failed for good. At 10 it is disabled. */
+      readonly consecutiveFailures: number
+      /** Since when it is disabled. */
+      readonly disabledAt: string | null
+      /** `owner`: you did it. Null: it is active. */
+      readonly disabledReason: 'consecutive_failures' | 'owner' | null
+      /** When an attempt was last made; null: never. */
+      readonly lastDeliveryAt: string | null
+      /** When it was made. */
+      readonly createdAt: string
+      /** Shown this once; null: as before. */
+      readonly secret: string | null
+    }
+  }
+  /** Where the votes for your bot are sent to */
+  getVoteWebhook: {
+    params: {
+      readonly botId: string
+    }
+    answer: {
+      readonly id: string
+      readonly url: string
+      readonly events: readonly 'vote'[]
+      readonly status: 'active' | 'disabled'
+      /** Deliveries in a row that failed for good. At 10 it is disabled. */
+      readonly consecutiveFailures: number
+      /** Since when it is disabled. */
+      readonly disabledAt: string | null
+      /** `owner`: you did it. Null: it is active. */
+      readonly disabledReason: 'consecutive_failures' | 'owner' | null
+      /** When an attempt was last made; null: never. */
+      readonly lastDeliveryAt: string | null
+      /** When it was made. */
+      readonly createdAt: string
+    }
+  }
+  /** Send votes nowhere; no further attempt is made */
+  deleteVoteWebhook: {
+    params: {
+      readonly botId: string
+    }
+    answer: Deleted
+  }
+  /** Send the event `ping` */
+  testVoteWebhook: {
+    params: {
+      readonly botId: string
+    }
+    answer: {
+      /** As in `X-Service-Delivery`: the same for all attempts. */
+      readonly id: string
+      readonly eventId: string
+      readonly event: 'vote' | 'ping'
+      readonly status: 'pending' | 'delivered' | 'failed' | 'canceled' | 'dropped'
+      /** Why it ended without being delivered. */
+      readonly reason: 'attempts_failed' | 'subscription_disabled' | 'backlog_full' | 'interrupted_repeatedly' | null
+      /** When it is tried next; null: not again, or this very moment. */
+      readonly nextAttemptAt: string | null
+      /** When it happened. */
+      readonly createdAt: string
+      /** When it ended; null: it has not yet. */
+      readonly finishedAt: string | null
+      /** The oldest first; the last 20. */
+      readonly attempts: readonly {
+        /** 1 to 4, as in `X-Service-Attempt`. */
+        readonly number: number
+        readonly trigger: 'schedule' | 'test' | 'redelivery'
+        /** When it began. */
+        readonly at: string
+        /** Null: nobody was there to see its end. */
+        readonly durationMs: number | null
+        /** `interrupted`: this server stopped in the middle of it; it is made again under the same number. */
+        readonly outcome: 'succeeded' | 'failed' | 'interrupted'
+        /** Null: there was no answer. */
+        readonly statusCode: number | null
+        /** Null: it succeeded. */
+        readonly error: 'timeout' | 'dns' | 'connection' | 'tls' | 'http_status' | 'protocol' | 'blocked_address' | 'secret_unreadable' | 'interrupted' | null
+        /** The first bytes of the answer’s body, at most 4 KiB. */
+        readonly answer: string | null
+      }[]
+    }
+  }
+  /** What was sent to your vote webhook, newest first, and what came of it */
+  listVoteDeliveries: {
+    params: {
+      readonly botId: string
+    }
+    query: PageQuery
+    answer: {
+      readonly data: readonly {
+        /** As in `X-Service-Delivery`: the same for all attempts. */
+        readonly id: string
+        readonly eventId: string
+        readonly event: 'vote' | 'ping'
+        readonly status: 'pending' | 'delivered' | 'failed' | 'canceled' | 'dropped'
+        /** Why it ended without being delivered. */
+        readonly reason: 'attempts_failed' | 'subscription_disabled' | 'backlog_full' | 'interrupted_repeatedly' | null
+        /** When it is tried next; null: not again, or this very moment. */
+        readonly nextAttemptAt: string | null
+        /** When it happened. */
+        readonly createdAt: string
+        /** When it ended; null: it has not yet. */
+        readonly finishedAt: string | null
+        /** The oldest first; the last 20. */
+        readonly attempts: readonly {
+          /** 1 to 4, as in `X-Service-Attempt`. */
+          readonly number: number
+          readonly trigger: 'schedule' | 'test' | 'redelivery'
+          /** When it began. */
+          readonly at: string
+          /** Null: nobody was there to see its end. */
+          readonly durationMs: number | null
+          /** `interrupted`: this server stopped in the middle of it; it is made again under the same number. */
+          readonly outcome: 'succeeded' | 'failed' | 'interrupted'
+          /** Null: there was no answer. */
+          readonly statusCode: number | null
+          /** Null: it succeeded. */
+          readonly error: 'timeout' | 'dns' | 'connection' | 'tls' | 'http_status' | 'protocol' | 'blocked_address' | 'secret_unreadable' | 'interrupted' | null
+          /** The first bytes of the answer’s body, at most 4 KiB. */
+          readonly answer: string | null
+        }[]
+      }[]
+      readonly page: number
+      /** As served: at most 100. */
+      readonly limit: number
+      readonly total: number
+      readonly totalPages: number
     }
   }
 }
@@ -1432,7 +1976,32 @@ export const routes = {
   getHost: { api: 'hosting', method: 'GET', path: '/operator/host' },
   listUsers: { api: 'hosting', method: 'GET', path: '/operator/users' },
   updateUser: { api: 'hosting', method: 'PATCH', path: '/operator/users/{id}' },
+  listReports: { api: 'hosting', method: 'GET', path: '/operator/reports' },
+  updateListing: { api: 'hosting', method: 'PATCH', path: '/operator/listings/{botId}' },
   createInvite: { api: 'hosting', method: 'POST', path: '/operator/invites', creates: true },
+  postStats: { api: 'list', method: 'POST', path: '/bots/stats' },
+  checkVote: { api: 'list', method: 'GET', path: '/bots/check-vote' },
+  postStatsOf: { api: 'list', method: 'POST', path: '/bots/{botId}/stats' },
+  checkVoteNumber: { api: 'list', method: 'GET', path: '/bots/check' },
+  listListings: { api: 'list', method: 'GET', path: '/bots' },
+  getListing: { api: 'list', method: 'GET', path: '/bots/{botId}' },
+  listListingDays: { api: 'list', method: 'GET', path: '/bots/{botId}/history' },
+  voteForListing: { api: 'list', method: 'POST', path: '/bots/{botId}/vote' },
+  reportListing: { api: 'list', method: 'POST', path: '/bots/{botId}/reports' },
+  createRegistration: { api: 'list', method: 'POST', path: '/registrations', creates: true },
+  listRegistrations: { api: 'list', method: 'GET', path: '/registrations' },
+  getRegistration: { api: 'list', method: 'GET', path: '/registrations/{id}' },
+  verifyRegistration: { api: 'list', method: 'POST', path: '/registrations/{id}/verify' },
+  listMyListings: { api: 'list', method: 'GET', path: '/my/bots' },
+  updateMyListing: { api: 'list', method: 'PATCH', path: '/my/bots/{botId}' },
+  deleteMyListing: { api: 'list', method: 'DELETE', path: '/my/bots/{botId}' },
+  reissueListKey: { api: 'list', method: 'POST', path: '/my/bots/{botId}/key' },
+  transferListing: { api: 'list', method: 'POST', path: '/my/bots/{botId}/transfer' },
+  putVoteWebhook: { api: 'list', method: 'PUT', path: '/my/bots/{botId}/vote-webhook' },
+  getVoteWebhook: { api: 'list', method: 'GET', path: '/my/bots/{botId}/vote-webhook' },
+  deleteVoteWebhook: { api: 'list', method: 'DELETE', path: '/my/bots/{botId}/vote-webhook' },
+  testVoteWebhook: { api: 'list', method: 'POST', path: '/my/bots/{botId}/vote-webhook/test' },
+  listVoteDeliveries: { api: 'list', method: 'GET', path: '/my/bots/{botId}/vote-webhook/deliveries' },
 } as const satisfies Record<keyof Operations, Route>
 
 export interface Route {

@@ -1,5 +1,6 @@
 // Commands for whoever runs the server, on its own machine:
 //   npm run --silent key -- NAME     prints a new API key of the owner
+//   npm run --silent list-key -- BOT_ID  lists a bot for the owner, and prints a new key for it
 //   npm run --silent owner-link      prints a link that signs in as the owner once
 // They work while the server runs and while it does not.
 import { createApiKey } from './auth/keys.ts'
@@ -11,6 +12,7 @@ import { tx } from './db/tx.ts'
 import { AppError } from './lib/app-error.ts'
 import { readInfo, StartError } from './lib/data-dir.ts'
 import { makeLog } from './lib/log.ts'
+import { createListKey } from './list/bootstrap.ts'
 
 const commands: Record<string, (db: Db, config: Config, args: readonly string[]) => Promise<string>> = {
   async key(db, { keyPrefix: prefix }, words) {
@@ -19,6 +21,10 @@ const commands: Record<string, (db: Db, config: Config, args: readonly string[])
       throw new StartError('Usage: npm run --silent key -- NAME (1 to 128 characters)')
     const { id: userId } = await getOwner(db)
     return (await createApiKey(db, { userId, name: name.trim(), prefix }, new Date())).key
+  },
+  async 'list-key'(db, { keyPrefix: prefix }, [botId = '']) {
+    if (!/^\d{17,20}$/.test(botId)) throw new StartError('Usage: npm run --silent list-key -- BOT_ID (17 to 20 digits)')
+    return createListKey(db, { botId, prefix }, new Date())
   },
   async 'owner-link'(db, { publicUrl, dataDir }) {
     const url = publicUrl ?? readInfo(dataDir)?.url ?? 'http://localhost:3000'

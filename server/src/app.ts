@@ -29,6 +29,11 @@ import { probeRoutes } from './info/probes.ts'
 import { RequestTimes } from './info/request-times.ts'
 import { infoRoutes } from './info/routes.ts'
 import { AddressGuard } from './lib/address-guard.ts'
+import { listOperatorRoutes } from './list/operator-routes.ts'
+import { ownerRoutes } from './list/owner-routes.ts'
+import { listRoutes } from './list/routes.ts'
+import { Search } from './list/search.ts'
+import { Votes } from './list/votes.ts'
 import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts'
 import { apiBase as sandboxApi, sandboxFolder } from './sandbox/codehost/host.ts'
 import { readSandboxApp } from './sandbox/codehost/identity.ts'
@@ -66,13 +71,8 @@ export async function buildServer(
   const accountPages = authPages(server, { app, credentials, gatekeeper })
   pageRoutes(server, app, accountPages.nameOf)
   infoRoutes(api, app)
-  authRoutes(api, server, {
-    app,
-    credentials,
-    gatekeeper,
-    tokens,
-    platformFor: (request) => platformFor(app, sandboxClient, request),
-  })
+  const chatPlatformFor = (request: FastifyRequest) => platformFor(app, sandboxClient, request)
+  authRoutes(api, server, { app, credentials, gatekeeper, tokens, platformFor: chatPlatformFor })
   deviceRoutes(api, app)
   botRoutes(api, app, {
     renewed: (db, botId) => resumeRenewed(db, botId, app.clock.now()),
@@ -92,6 +92,10 @@ export async function buildServer(
   streamRoutes(api, app, { ...work, credentials, server })
   meRoutes(api, app, credentials)
   operatorRoutes(api, app, { credentials, walls })
+  const list = { app, server, credentials, gatekeeper, search: new Search(app), votes: new Votes(app) }
+  listRoutes(api, list)
+  ownerRoutes(api, { ...list, guard: work.guard, platformFor: chatPlatformFor })
+  listOperatorRoutes(api, app)
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
   const ownUrl = () => ownUrlOf(server)
   const eventsUrl = () => `${ownUrl()}${apiBases.hosting}/codehost/events`

@@ -55,6 +55,12 @@ export const variables = {
     text: 'Proxies whose `X-Forwarded-For` is believed. Otherwise only the address of the connection counts.',
     parse: parseCidrs,
   }),
+  HOSTING_IPS: variable({
+    default: 'where hosted bots come from, and this machine itself on loopback',
+    takes: 'IP addresses or CIDRs, separated by commas',
+    text: 'Addresses from which statistics certify a listed bot, beside those of bots that are hosted here.',
+    parse: parseCidrs,
+  }),
   ALLOWED_PRIVATE_NETS: variable({
     default: '`127.0.0.0/8,::1/128` on loopback, else none',
     takes: 'IP addresses or CIDRs, separated by commas',
@@ -78,6 +84,12 @@ export const variables = {
     takes: '`KEY_PREFIX`, `_live_` and 32 to 128 letters and digits',
     text: 'An API key that works for the owner after the start, for scripted set-ups; no other one is made or printed.',
     parse: (value) => (/^[a-z0-9]+_live_[0-9A-Za-z]{32,128}$/.test(value) ? value : undefined),
+  }),
+  BOOTSTRAP_LIST_KEY: variable({
+    default: 'unset',
+    takes: 'the id of a bot, `:`, `KEY_PREFIX`, `_list_` and 32 to 128 letters and digits',
+    text: 'Lists that bot for the owner, with a key for the bot list API that works after the start, for scripted set-ups.',
+    parse: parseListKey,
   }),
   KEY_PREFIX: variable({
     default: '`svc`',
@@ -229,12 +241,16 @@ export interface Config {
   readonly dataDir: string
   readonly databaseUrl: string | undefined
   readonly trustProxy: readonly string[]
+  /** From where statistics certify. Undefined: requests from this machine itself do, where only they arrive. */
+  readonly hostingIps: readonly Cidr[] | undefined
   readonly allowedPrivateNets: readonly string[]
   /** CIDR or CIDR:port. */
   readonly botAllowedNets: readonly string[]
   readonly publicRateLimit: number
   readonly secretKey: string | undefined
   readonly bootstrapApiKey: string | undefined
+  /** A bot that is listed for the owner, with its key. */
+  readonly bootstrapListing: { readonly botId: string; readonly key: string } | undefined
   readonly keyPrefix: string
   /** Undefined: none is configured, so the sandbox stands in where that is safe. */
   readonly chat: { readonly clientId: string; readonly clientSecret: string; readonly apiUrl: string } | undefined
@@ -291,11 +307,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     dataDir: values.DATA_DIR ?? resolve('data'),
     databaseUrl: values.DATABASE_URL,
     trustProxy: trustProxy.map(cidrText),
+    hostingIps: values.HOSTING_IPS,
     allowedPrivateNets: values.ALLOWED_PRIVATE_NETS?.map(cidrText) ?? (isLocal ? ['127.0.0.0/8', '::1/128'] : []),
     botAllowedNets: values.BOT_ALLOWED_NETS ?? [],
     publicRateLimit: values.PUBLIC_RATE_LIMIT ?? 100,
     secretKey: values.SECRET_KEY,
     bootstrapApiKey: values.BOOTSTRAP_API_KEY,
+    bootstrapListing: values.BOOTSTRAP_LIST_KEY,
     keyPrefix,
     chat: chatOf(values),
     codehost: codehostOf(values),
@@ -318,6 +336,9 @@ function checkTogether(values: Values, keyPrefix: string): void {
   const problems: string[] = []
   if (values.BOOTSTRAP_API_KEY !== undefined && !values.BOOTSTRAP_API_KEY.startsWith(`${keyPrefix}_live_`)) {
     problems.push(`BOOTSTRAP_API_KEY does not begin with ${keyPrefix}_live_.`)
+  }
+  if (values.BOOTSTRAP_LIST_KEY !== undefined && !values.BOOTSTRAP_LIST_KEY.key.startsWith(`${keyPrefix}_list_`)) {
+    problems.push(`The key in BOOTSTRAP_LIST_KEY does not begin with ${keyPrefix}_list_.`)
   }
   if ((values.CHAT_CLIENT_ID === undefined) !== (values.CHAT_CLIENT_SECRET === undefined)) {
     problems.push('CHAT_CLIENT_ID and CHAT_CLIENT_SECRET belong together: set both or neither.')
@@ -397,7 +418,7 @@ function readVariables(env: Readonly<Record<string, string | undefined>>): Value
 
 /** Secrets stay out of terminals and logs even when they are wrong. */
 function shown(name: string, given: string): string {
-  return /TOKEN|SECRET|API_KEY|PRIVATE_KEY|DATABASE_URL/.test(name)
+  return /TOKEN|SECRET|API_KEY|LIST_KEY|PRIVATE_KEY|DATABASE_URL/.test(name)
     ? 'set to something else'
     : JSON.stringify(given.replace(/\/\/[^@/]*@/, '//…@').slice(0, 200))
 }
@@ -407,6 +428,11 @@ function parseOrigin(value: string): string | undefined {
   const url = new URL(value)
   const isPlain = url.pathname === '/' && !url.search && !url.hash && !url.username && !url.password
   return isPlain && /^https?:$/.test(url.protocol) ? url.origin : undefined
+}
+
+function parseListKey(value: string): { botId: string; key: string } | undefined {
+  const [, botId, key] = /^(\d{17,20}):([a-z0-9]+_list_[0-9A-Za-z]{32,128})$/.exec(value) ?? []
+  return botId !== undefined && key !== undefined ? { botId, key } : undefined
 }
 
 function parseLimits(value: string): BotLimits | undefined {

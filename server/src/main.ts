@@ -15,6 +15,7 @@ import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
 import { type Log, makeLog } from './lib/log.ts'
 import { Secrets, sha256 } from './lib/secret.ts'
 import { readSecretKey } from './lib/secret-key.ts'
+import { ensureListing } from './list/bootstrap.ts'
 import type { Networks } from './runtime/process/networks.ts'
 import type { Wall } from './runtime/runtime.ts'
 import { Work } from './work.ts'
@@ -96,6 +97,8 @@ async function start(): Promise<void> {
   await work.start() // bots are told where we are
   // Only now: what is printed once has to lead to a server that answers.
   const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
+  const { bootstrapListing } = config
+  if (bootstrapListing) await tx(app.pool.db, (db) => ensureListing(db, bootstrapListing, app.clock.now()))
   startHousekeeping(app, stopping.signal)
   isStarted = true
   console.log(banner(url, { welcome, walls: work.runtime.walls }))

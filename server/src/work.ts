@@ -14,6 +14,7 @@ import { Wakes } from './jobs/wake.ts'
 import { AddressGuard } from './lib/address-guard.ts'
 import { newId } from './lib/ids.ts'
 import { Slots } from './lib/slots.ts'
+import { pruneList } from './list/housekeeping.ts'
 import type { Networks } from './runtime/process/networks.ts'
 import { ProcessRuntime } from './runtime/process/process-runtime.ts'
 import { DiskWatch } from './servers/disk-watch.ts'
@@ -108,7 +109,7 @@ export class Work {
     this.#worker.start(this.wakes)
     this.#deliverer.start(this.wakes)
     this.#codehost.start(this.wakes)
-    this.#pruning = setInterval(() => void pruneEvents(this.#app), pruneMs).unref()
+    this.#pruning = setInterval(() => void Promise.all([pruneEvents(this.#app), pruneList(this.#app)]), pruneMs).unref()
     await this.#removeAll()
   }
 

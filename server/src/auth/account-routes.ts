@@ -16,6 +16,7 @@ import { botsAllowed } from './limits.ts'
 import {
   announceChange,
   deletePairings,
+  deletePastVotes,
   deleteUser,
   findCodehostLogin,
   findUser,
@@ -24,8 +25,10 @@ import {
   listApiKeys,
   listAuditEvents,
   listBotNames,
+  listListingNames,
   listSessions,
   listUsers,
+  listVotes,
   listWebhookUrls,
   readUser,
   type UserRow,
@@ -56,13 +59,15 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   )
 
   api.handle('exportMe', async ({ caller, db, request }) => {
-    const [user, keys, sessions, bots, webhooks, codehost, audit] = await Promise.all([
-      getUser(caller.userId),
+    const user = await getUser(caller.userId)
+    const [keys, sessions, bots, webhooks, codehost, listings, votes, audit] = await Promise.all([
       listApiKeys(db, caller.userId),
       listSessions(db, caller.userId, app.clock.now()),
       listBotNames(db, caller.userId),
       listWebhookUrls(db, caller.userId),
       findCodehostLogin(db, caller.userId),
+      listListingNames(db, caller.userId),
+      user.chat_user_id === null ? [] : listVotes(db, user.chat_user_id),
       listAuditEvents(db, caller.userId, { limit: exportedEventsMax, offset: 0 }),
     ])
     return {
@@ -77,6 +82,12 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
       bots: bots.map(({ id, name, type, created_at }) => ({ id, name, type, createdAt: created_at.toISOString() })),
       webhooks: webhooks.map(({ id, url, created_at }) => ({ id, url, createdAt: created_at.toISOString() })),
       codehost: codehost ? { login: codehost.login, connectedAt: codehost.connected_at.toISOString() } : null,
+      listings: listings.map(({ bot_id, name, created_at }) => ({
+        botId: bot_id,
+        name,
+        createdAt: created_at.toISOString(),
+      })),
+      votes: votes.map(({ bot_id, voted_at }) => ({ botId: bot_id, votedAt: voted_at.toISOString() })),
       audit: audit.rows.map(auditJson),
     }
   })
@@ -84,6 +95,7 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   api.handle('deleteMe', async ({ caller, db, reply }) => {
     const isGone = await tx(db, async (db) => {
       await announceChange(db)
+      await deletePastVotes(db, caller.userId, app.clock.now())
       return deleteUser(db, caller.userId)
     })
     if (!isGone) throw new AppError('invalid_state', { detail: 'The owner’s account cannot be deleted.' })

@@ -4,7 +4,7 @@ import type { App } from '../context.ts'
 import type { Caller } from '../http/request.ts'
 import { AppError } from '../lib/app-error.ts'
 import { sha256 } from '../lib/secret.ts'
-import { looksLikeKey } from './keys.ts'
+import { looksLikeKey, looksLikeListKey } from './keys.ts'
 import { credentialsChannel } from './queries.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -77,6 +77,22 @@ export class Credentials {
     return byToken ? this.#admit(byToken) : undefined
   }
 
+  /** The listed bot whose key is sent, if that is known already. */
+  peekListing({ headers, socket }: IncomingMessage): Caller | undefined {
+    const [key] = listKeysIn(headers)
+    const known = key === undefined ? undefined : this.#remembered(connectionHash(socket, 'list', key))
+    return known && this.#admit(known)
+  }
+
+  /** By the key of a listed bot, which opens the list API alone. */
+  async findListing(headers: IncomingHttpHeaders): Promise<Caller | undefined> {
+    for (const key of listKeysIn(headers)) {
+      const known = await this.#findCached(hashOf('list', key), () => this.#findByListKey(key))
+      if (known) return this.#admit(known)
+    }
+    return undefined
+  }
+
   /** By the session's cookie. */
   async findByCookie(cookie: string | undefined): Promise<Caller | undefined> {
     const known = cookie && (await this.#findCached(hashOf('cookie', cookie), () => this.#findByCookie(cookie)))
@@ -116,6 +132,17 @@ export class Credentials {
     return row && { ...this.#describe(row), expiresAt: Infinity, lastUsedAt: row.last_used_at?.getTime() ?? 0 }
   }
 
+  async #findByListKey(key: string): Promise<Known | undefined> {
+    const [row] = await this.#app.pool.query<UserOfCredential & { last_used_at: Date | null }>(
+      `select k.bot_id as id, k.last_used_at, l.user_id, u.role, u.suspended_at
+       from list_keys k join listings l on l.bot_id = k.bot_id join users u on u.id = l.user_id where k.hash = $1`,
+      [sha256(key)],
+    )
+    if (!row) return undefined
+    const lastUsedAt = row.last_used_at?.getTime() ?? 0
+    return { ...this.#describe(row), listedBotId: row.id, expiresAt: Infinity, lastUsedAt }
+  }
+
   async #findByToken(token: string): Promise<Known | undefined> {
     const claims = await this.#tokens.read(token)
     if (!claims) return undefined
@@ -152,12 +179,12 @@ export class Credentials {
     if (now.getTime() - known.lastUsedAt < lastUsedEveryMs) return
     known.lastUsedAt = now.getTime()
     const before = new Date(now.getTime() - lastUsedEveryMs)
+    const keys =
+      known.listedBotId === undefined
+        ? 'api_keys set last_used_at = $2 where id'
+        : 'list_keys set last_used_at = $2 where bot_id'
     this.#app.pool
-      .query('update api_keys set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at <= $3)', [
-        known.credential,
-        now,
-        before,
-      ])
+      .query(`update ${keys} = $1 and (last_used_at is null or last_used_at <= $3)`, [known.credential, now, before])
       .catch((error: unknown) => this.#app.log.warn({ err: error }, 'the last use of a key could not be noted'))
   }
 }
@@ -166,12 +193,12 @@ export class Credentials {
  * Under which it is remembered: not the secret itself, which a dump of our memory would show, and by its kind, so that
  * a cookie is worth nothing where a key is asked for.
  */
-function hashOf(kind: 'key' | 'token' | 'cookie', secret: string): string {
+function hashOf(kind: 'key' | 'token' | 'cookie' | 'list', secret: string): string {
   return kind + sha256(secret).toString('base64')
 }
 
 interface Sent {
-  readonly kind: 'key' | 'token'
+  readonly kind: 'key' | 'token' | 'list'
   readonly secret: string
   readonly hash: string
 }
@@ -197,4 +224,10 @@ interface UserOfCredential {
 function bearerToken(header: string | undefined): string | undefined {
   const token = /^bearer +([\w-]+\.[\w-]+\.[\w-]*)$/i.exec(header?.trim() ?? '')?.[1]
   return token !== undefined && token.length <= 4096 ? token : undefined
+}
+
+/** In `X-API-Key`, and in `Authorization` as posters that were made for other lists send it: bare or as a bearer's. */
+function listKeysIn({ 'x-api-key': key, authorization }: IncomingHttpHeaders): string[] {
+  const sent = [key, authorization?.trim().replace(/^bearer +/i, '')]
+  return sent.filter((text): text is string => typeof text === 'string' && looksLikeListKey(text))
 }

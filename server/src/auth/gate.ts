@@ -16,6 +16,8 @@ const publicWindowMs = 15 * minuteMs
 // Nobody signs in more often by hand; what this bounds is rows that anybody can make.
 const openLimit = 60
 const apiLimitDefault = 6000
+// People who look around, and pages of theirs that show a widget; of one address that many of them may share.
+const visitorLimitDefault = 600
 
 type Admitted = Caller | undefined
 
@@ -26,6 +28,7 @@ export class Gatekeeper {
   readonly #public: RateLimit
   readonly #open: RateLimit
   readonly #api: RateLimit
+  readonly #visitor: RateLimit
 
   constructor(app: App, credentials: Credentials, server: FastifyInstance) {
     const { config, pool, clock, log } = app
@@ -48,8 +51,16 @@ export class Gatekeeper {
       clock,
       log,
     })
+    this.#visitor = new RateLimit({
+      name: 'visitor',
+      limit: config.apiRateLimit ?? visitorLimitDefault,
+      windowMs: minuteMs,
+      pool,
+      clock,
+      log,
+    })
     server.addHook('onClose', () => {
-      for (const limit of [this.#public, this.#open, this.#api]) limit.close()
+      for (const limit of [this.#public, this.#open, this.#api, this.#visitor]) limit.close()
     })
   }
 
@@ -64,10 +75,14 @@ export class Gatekeeper {
         return this.#public.isOff ? undefined : this.#spend(this.#public, request, reply)
       case 'open':
         return isLocalRequest(this.#app.config, request.raw) ? undefined : this.#spend(this.#open, request, reply)
+      case 'visitor':
+        return this.#isUnlimited(request) ? undefined : this.#spend(this.#visitor, request, reply)
+      case 'listing':
+        return this.#listing(request, reply)
       case 'cookie':
         return this.#byCookie(request).then((caller) => this.#limited(caller, request, reply))
       case 'session':
-        return this.#session(request).then((caller) => this.#limited(caller, request, reply))
+        return this.findSession(request).then((caller) => this.#limited(caller, request, reply))
       case 'caller':
         return this.#caller(request, reply)
       case 'navigation':
@@ -94,6 +109,12 @@ export class Gatekeeper {
     return this.#credentials.find(request.headers).then((caller) => this.#limited(caller, request, reply))
   }
 
+  #listing(request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
+    const known = this.#credentials.peekListing(request.raw)
+    if (known) return this.#limited(known, request, reply)
+    return this.#credentials.findListing(request.headers).then((caller) => this.#limited(caller, request, reply))
+  }
+
   /** One request more of a caller, if there is one. */
   limit(caller: Caller, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     return this.#limited(caller, request, reply)
@@ -101,9 +122,7 @@ export class Gatekeeper {
 
   #limited(caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (!caller) throw new AppError('unauthenticated', { headers: { 'www-authenticate': 'Bearer realm="botberth"' } })
-    const { config } = this.#app
-    if (config.apiRateLimit === 0 || (config.apiRateLimit === undefined && isLocalRequest(config, request.raw)))
-      return caller
+    if (this.#isUnlimited(request)) return caller
     return this.#api.spend(() => caller.credential, reply).then(() => caller)
   }
 
@@ -118,8 +137,13 @@ export class Gatekeeper {
     await this.admit({ access: 'open' }, request, reply)
   }
 
-  /** By cookie, or by the session's JWT. */
-  async #session(request: FastifyRequest): Promise<Caller | undefined> {
+  #isUnlimited({ raw }: FastifyRequest): boolean {
+    const { config } = this.#app
+    return config.apiRateLimit === 0 || (config.apiRateLimit === undefined && isLocalRequest(config, raw))
+  }
+
+  /** Somebody who signed in, by cookie or by the session's JWT; undefined: nobody did. */
+  async findSession(request: FastifyRequest): Promise<Caller | undefined> {
     const byCookie = await this.#byCookie(request)
     if (byCookie) return byCookie
     const caller = await this.#credentials.find({ ...request.headers, 'x-api-key': undefined })

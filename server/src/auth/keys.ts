@@ -45,6 +45,11 @@ export function looksLikeKey(text: string): boolean {
   return /^[a-z0-9]+_live_[0-9A-Za-z]{32,128}$/.test(text)
 }
 
+/** The same for the key of a listed bot. */
+export function looksLikeListKey(text: string): boolean {
+  return /^[a-z0-9]+_list_[0-9A-Za-z]{32,128}$/.test(text)
+}
+
 export function apiKeyJson({ id, name, last4, created_at, last_used_at }: ApiKeyRow) {
   return { id, name, last4, createdAt: created_at.toISOString(), lastUsedAt: last_used_at?.toISOString() ?? null }
 }

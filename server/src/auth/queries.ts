@@ -277,6 +277,36 @@ export function listBotNames(
     .execute()
 }
 
+export function listListingNames(
+  db: Db,
+  userId: string,
+): Promise<{ bot_id: string; name: string; created_at: Date }[]> {
+  return db
+    .selectFrom('listings')
+    .select(['bot_id', 'name', 'created_at'])
+    .where('user_id', '=', userId)
+    .orderBy('created_at')
+    .execute()
+}
+
+export function listVotes(db: Db, chatUserId: string): Promise<{ bot_id: string; voted_at: Date }[]> {
+  return db
+    .selectFrom('votes')
+    .select(['bot_id', 'voted_at'])
+    .where('chat_user_id', '=', chatUserId)
+    .orderBy('voted_at')
+    .execute()
+}
+
+/** Of somebody who leaves. Those of today stay for a while: or one could leave, come back and vote again. */
+export async function deletePastVotes(db: Db, userId: string, now: Date): Promise<void> {
+  await db
+    .deleteFrom('votes')
+    .where('chat_user_id', '=', (eb) => eb.selectFrom('users').select('chat_user_id').where('id', '=', userId))
+    .where('day', '<', sql<Date>`${now.toISOString().slice(0, 10)}::date`)
+    .execute()
+}
+
 interface NewAuditEvent {
   readonly userId: string
   readonly kind: AuditKind

@@ -16,6 +16,15 @@ export interface ChatUser {
   readonly avatarUrl: string | null
 }
 
+/** What the platform shows of a bot's application to everybody. */
+export interface BotProfile {
+  readonly name: string
+  readonly avatarUrl: string | null
+  readonly aboutMe: string
+  /** The bot's user, where the platform names it. */
+  readonly botId: string | undefined
+}
+
 const timeoutMs = 8_000
 const answerBytesMax = 1024 * 1024
 
@@ -79,7 +88,35 @@ export async function fetchUser(platform: ChatPlatform, accessToken: string): Pr
     throw new AppError('platform_failed', { cause: new Error('the answer is no user') })
   }
   const name = typeof user.global_name === 'string' && user.global_name ? user.global_name : user.username
-  return { id: user.id, name: cleanName(name), avatarUrl: avatarUrl(user.id, user.avatar) }
+  return { id: user.id, name: cleanName(name), avatarUrl: imageUrl('avatars', user.id, user.avatar) }
+}
+
+/**
+ * The public profile of an application; undefined if the platform knows none with this id. The platform publishes the
+ * schema of what it answers, but not this path: nobody but this function knows it.
+ */
+export async function fetchBotProfile(
+  { apiUrl }: Pick<ChatPlatform, 'apiUrl'>,
+  applicationId: string,
+): Promise<BotProfile | undefined> {
+  const { status, body } = await ask(`${apiUrl}/applications/${encodeURIComponent(applicationId)}/rpc`, {})
+  if (status === 404 && isProblem(body)) return undefined
+  const profile = expectOk(status, body) as Record<'id' | 'name' | 'icon' | 'description' | 'bot', unknown>
+  if (profile.id !== applicationId || typeof profile.name !== 'string') {
+    throw new AppError('platform_failed', { cause: new Error('the answer is no application') })
+  }
+  const { id: botId } = (profile.bot ?? {}) as { id?: unknown }
+  return {
+    name: cleanName(profile.name),
+    avatarUrl: imageUrl('app-icons', applicationId, profile.icon),
+    aboutMe: typeof profile.description === 'string' ? profile.description.toWellFormed() : '',
+    botId: typeof botId === 'string' ? botId : undefined,
+  }
+}
+
+/** The platform's own words for what it does not know, and not some proxy's. */
+function isProblem(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'code' in body
 }
 
 /** Names are other people's texts: no control or direction characters, not endless, never nothing. */
@@ -91,9 +128,9 @@ function cleanName(name: string): string {
   return [...clean].slice(0, 128).join('') || 'Somebody'
 }
 
-function avatarUrl(userId: string, avatar: unknown): string | null {
-  if (typeof avatar !== 'string' || !/^\w{1,100}$/.test(avatar)) return null
-  return `https://cdn.discordapp.com/avatars/${userId}/${avatar}.png`
+function imageUrl(kind: 'avatars' | 'app-icons', id: string, image: unknown): string | null {
+  if (typeof image !== 'string' || !/^\w{1,100}$/.test(image)) return null
+  return `https://cdn.discordapp.com/${kind}/${id}/${image}.png`
 }
 
 /** One request to the platform, bounded in time and size, never redirected. */

@@ -32,6 +32,13 @@ export interface Tables {
   codehost_events: CodehostEventsTable
   commit_statuses: CommitStatusesTable
   instance: { name: string; value: string }
+  listings: ListingsTable
+  list_keys: ListKeysTable
+  standings: StandingsTable
+  listing_days: { bot_id: string; day: Day; votes: Generated<number>; server_count: number | null }
+  votes: { day: Day; bot_id: string; chat_user_id: string; voted_at: Date }
+  registrations: RegistrationsTable
+  reports: { id: string; bot_id: string; user_id: string | null; reason: string; created_at: Date }
 }
 
 /** Objects come out as they are and go in as text. */
@@ -230,6 +237,7 @@ interface EventsTable {
 interface WebhookSubscriptionsTable {
   id: string
   user_id: string
+  listing_id: Generated<string | null>
   url: string
   events: string[]
   secret: Buffer
@@ -364,6 +372,26 @@ interface SandboxInstallationsTable {
   updated_at: Date
 }
 
+/** Goes in as `2026-01-31`. */
+type Day = ColumnType<Date, string, string>
+
+interface ListingsTable {
+  bot_id: string
+  application_id: string
+  user_id: string
+  name: string
+  avatar_url: string | null
+  short_description: Generated<string>
+  description: Generated<string>
+  tags: Generated<string[]>
+  invite_url: Generated<string | null>
+  support_url: Generated<string | null>
+  website_url: Generated<string | null>
+  words: string
+  created_at: Date
+  updated_at: Date
+}
+
 interface SandboxTokensTable {
   hash: Buffer
   kind: 'code' | 'manifest' | 'user' | 'refresh' | 'installation'
@@ -400,4 +428,36 @@ interface SandboxDeliveriesTable {
   answer_status: number | null
   answer: string | null
   created_at: Date
+}
+interface ListKeysTable {
+  bot_id: string
+  hash: Buffer
+  last4: string
+  created_at: Date
+  last_used_at: Date | null
+}
+
+interface StandingsTable {
+  bot_id: string
+  server_count: number | null
+  stats_at: Date | null
+  stats_spent_until: Date | null
+  certified_until: Date | null
+  is_badged: Generated<boolean>
+  votes_total: Generated<number>
+  votes_month: Generated<number>
+  month: Day
+  heat: number
+  hidden_at: Date | null
+  created_at: Date
+}
+
+interface RegistrationsTable {
+  id: string
+  user_id: string
+  bot_id: string
+  application_id: string
+  code: string
+  created_at: Date
+  expires_at: Date
 }

@@ -6,12 +6,15 @@ import { type Endpoint, possibleErrors } from '@botberth/contract/endpoint.ts'
 import { endpointList } from '@botberth/contract/endpoints.ts'
 import { errors } from '@botberth/contract/errors.ts'
 import { startTestServer } from '../../test/api.ts'
-import { makeOwner } from '../../test/people.ts'
+import { listBot } from '../../test/list.ts'
+import { makeOwner, signIn } from '../../test/people.ts'
 import { sendRaw } from '../../test/raw.ts'
 import { apiBases } from './paths.ts'
 
 const server = await startTestServer({ env: { PUBLIC_RATE_LIMIT: '0' } })
 const { key } = await makeOwner(server)
+const ann = await signIn(server, 'ann')
+const { key: listKey } = await listBot(server, ann)
 
 const bodies: Record<string, string | Buffer> = {
   'no body': '',
@@ -223,12 +226,18 @@ interface Input {
 async function call(endpoint: Endpoint, { id = 'ABCD-EFGH', query = '', body, type }: Input): Promise<number> {
   const path = apiBases[endpoint.api] + endpoint.path.replace(/\{\w+\}/g, encodeURI(id).replaceAll('%25', '%')) + query
   const sent = body === undefined ? Buffer.alloc(0) : Buffer.from(body)
-  const head = `${endpoint.method} ${path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${key}\r\nConnection: close\r\n${type === undefined ? '' : `Content-Type: ${type}\r\n`}Content-Length: ${sent.length}\r\n\r\n`
+  const head = `${endpoint.method} ${path} HTTP/1.1\r\nHost: localhost\r\n${credentialFor(endpoint)}\r\nConnection: close\r\n${type === undefined ? '' : `Content-Type: ${type}\r\n`}Content-Length: ${sent.length}\r\n\r\n`
   const answer = await sendRaw(server.port, Buffer.concat([Buffer.from(head), sent]))
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1])
   assert(status > 0, `no answer: ${answer.slice(0, 200)}`)
   if (status >= 400) checkProblem(answer, status)
   return status
+}
+
+/** Lets everything in that can be called again and again. */
+function credentialFor({ api, access }: Endpoint): string {
+  if (access === 'listing') return `X-Api-Key: ${listKey}`
+  return api === 'list' && access === 'session' ? `Cookie: ${ann.cookie}` : `X-Api-Key: ${key}`
 }
 
 function checkProblem(answer: string, status: number): void {

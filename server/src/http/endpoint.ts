@@ -20,7 +20,9 @@ import { apiBases, isDecodable, routeUrl } from './paths.ts'
 import { type Caller, findCaller, setCaller, setRoute } from './request.ts'
 import { checker, readQuery } from './validate.ts'
 
-type CallerOf<N extends EndpointName> = (typeof endpoints)[N]['access'] extends 'public' | 'open' ? undefined : Caller
+type CallerOf<N extends EndpointName> = (typeof endpoints)[N]['access'] extends 'public' | 'open' | 'visitor'
+  ? undefined
+  : Caller
 
 interface ApiRequest<N extends EndpointName> {
   readonly body: BodyOf<N>

@@ -2,9 +2,11 @@
 // to say here what a record of somebody is, or why it has none.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Endpoint } from '@botberth/contract/endpoint.ts'
 import { type EndpointName, endpointList } from '@botberth/contract/endpoints.ts'
 import { startTestServer } from '../../test/api.ts'
 import { connect, makeRepo } from '../../test/linked.ts'
+import { callList, listBot, newBotId } from '../../test/list.ts'
 import { makeOwner, type Person, signIn } from '../../test/people.ts'
 import { apiBases } from './paths.ts'
 
@@ -56,6 +58,13 @@ const subscriptionOf = async (person: Person) => {
   return ((await answer.json()) as { id: string }).id
 }
 
+const listingOf = async (person: Person) => (await listBot(server, person)).botId
+
+const registrationOf = async (person: Person) =>
+  String((await callList(server, 'POST /registrations', { as: person, body: { botId: newBotId() } })).body['id'])
+
+const everybodys = 'the list is everybody’s'
+
 const cases: Partial<Record<EndpointName, Case | string>> = {
   revokeApiKey: { make: apiKeyOf },
   getBot: { make: botOf },
@@ -94,6 +103,30 @@ const cases: Partial<Record<EndpointName, Case | string>> = {
   getDevicePairing: 'belongs to nobody until somebody who knows the code decides',
   decideDevicePairing: 'belongs to nobody until somebody who knows the code decides',
   updateUser: 'the owner’s alone: 403 for all others, whatever the id',
+  updateListing: 'the owner’s alone: 403 for all others, whatever the id',
+  getListing: everybodys,
+  listListingDays: everybodys,
+  voteForListing: everybodys,
+  reportListing: everybodys,
+  postStatsOf: { make: listingOf, body: { server_count: 1 } },
+  getRegistration: { make: registrationOf },
+  verifyRegistration: { make: registrationOf },
+  updateMyListing: { make: listingOf, body: { description: 'mine' } },
+  deleteMyListing: { make: listingOf },
+  reissueListKey: { make: listingOf },
+  transferListing: { make: listingOf, body: { chatUserId: '100000000000000000' } },
+  putVoteWebhook: { make: listingOf, body: { url: 'https://example.com/' } },
+  getVoteWebhook: { make: listingOf },
+  deleteVoteWebhook: { make: listingOf },
+  testVoteWebhook: { make: listingOf },
+  listVoteDeliveries: { make: listingOf },
+}
+
+const { key: bobsListKey } = await listBot(server, bob)
+
+function credentialFor({ api, access }: Endpoint): Record<string, string> {
+  if (access === 'listing') return { 'x-api-key': bobsListKey }
+  return api === 'list' && access === 'session' ? { cookie: bob.cookie } : { 'x-api-key': bob.key }
 }
 
 for (const [name, endpoint] of endpointList) {
@@ -105,7 +138,7 @@ for (const [name, endpoint] of endpointList) {
     if (typeof known === 'string') return
     const ask = async (id: string) => {
       const path = apiBases[endpoint.api] + endpoint.path.replace(/\{\w+\}/, id)
-      const headers = { 'x-api-key': bob.key, 'x-request-id': 'same', 'content-type': 'application/json' }
+      const headers = { ...credentialFor(endpoint), 'x-request-id': 'same', 'content-type': 'application/json' }
       const answer = await fetch(server.url + path, {
         method: endpoint.method,
         headers,

@@ -10,6 +10,8 @@ export interface Caller {
   readonly expiresAt: number
   /** Set when the credential is a session's. */
   readonly sessionId?: string
+  /** Set when the credential is a listed bot's: it opens the list API alone, for this bot. */
+  readonly listedBotId?: string
 }
 
 const key = Symbol('caller')

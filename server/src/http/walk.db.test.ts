@@ -6,6 +6,7 @@ import { endpointList } from '@botberth/contract/endpoints.ts'
 import { startTestServer, type TestServer } from '../../test/api.ts'
 import { call } from '../../test/call.ts'
 import { createAwayPool } from '../../test/db.ts'
+import { callList, listBot } from '../../test/list.ts'
 import { makeOwner, type Person, signIn } from '../../test/people.ts'
 import { randomToken, sha256 } from '../lib/secret.ts'
 import { apiBases } from './paths.ts'
@@ -30,15 +31,17 @@ async function ask(server: TestServer, endpoint: Endpoint, headers: Record<strin
 function sampleOf({ path }: Endpoint): unknown {
   if (path === '/auth/device/token') return { deviceCode: 'x' }
   if (path === '/bots') return { name: 'x', type: 'custom' }
-  return { name: 'x', approve: true }
+  return { name: 'x', approve: true, reason: 'x' }
 }
 
-const credentialOf = (endpoint: Endpoint, person: Person): Record<string, string> =>
-  endpoint.access === 'session' || endpoint.access === 'cookie'
+const credentialOf = (endpoint: Endpoint, person: Person, listKey: string): Record<string, string> => {
+  if (endpoint.access === 'listing') return { 'x-api-key': listKey }
+  return endpoint.access === 'session' || endpoint.access === 'cookie'
     ? { cookie: person.cookie }
     : { 'x-api-key': person.key }
+}
 
-const closed = endpointList.filter(([, { access }]) => !['public', 'open', 'signed'].includes(access))
+const closed = endpointList.filter(([, { access }]) => !['public', 'open', 'signed', 'visitor'].includes(access))
 
 test('every endpoint that is not open is 401 without a credential', async () => {
   const server = await startTestServer()
@@ -49,34 +52,48 @@ test('every endpoint that is not open is 403 for a suspended account', async () 
   const server = await startTestServer()
   const owner = await makeOwner(server)
   const ann = await signIn(server, 'ann')
+  const { key } = await listBot(server, ann)
   await call(server, `PATCH /operator/users/${ann.id}`, { as: owner, body: { suspended: true } })
   for (const [name, endpoint] of closed)
-    assert.equal(await ask(server, endpoint, credentialOf(endpoint, ann)), '403 account_suspended', name)
+    assert.equal(await ask(server, endpoint, credentialOf(endpoint, ann, key)), '403 account_suspended', name)
 })
 
 test('every operator’s endpoint is 403 for anybody else', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
   for (const [name, endpoint] of closed.filter(([, { access }]) => access === 'operator')) {
-    assert.equal(await ask(server, endpoint, credentialOf(endpoint, ann)), '403 forbidden', name)
+    assert.equal(await ask(server, endpoint, credentialOf(endpoint, ann, '')), '403 forbidden', name)
   }
 })
 
 test('every endpoint is limited', async () => {
-  const server = await startTestServer({ env: { API_RATE_LIMIT: '3', PUBLIC_RATE_LIMIT: '1' } })
+  const server = await startTestServer({ env: { API_RATE_LIMIT: '5', PUBLIC_RATE_LIMIT: '1' } })
   const ann = await signIn(server, 'ann') // three requests with the session
-  for (let i = 0; i < 3; i++) await call(server, 'GET /me', { as: ann })
+  const { key } = await listBot(server, ann) // and two more
+  for (let i = 0; i < 5; i++) {
+    await call(server, 'GET /me', { as: ann })
+    await callList(server, 'GET /bots/check-vote?user_id=x', { key })
+    await callList(server, 'GET /bots', { headers: { 'x-forwarded-for': '192.0.2.1' } })
+  }
   await call(server, 'GET /version')
   // As if from outside: what comes from this machine itself may sign in as often as it likes.
   const from = { 'x-forwarded-for': '192.0.2.1' }
   for (let i = 0; i < 60; i++) await fetch(`${server.url}/api/v1/auth/chat/callback`, { headers: from })
   for (const [name, endpoint] of endpointList)
-    assert.equal(await ask(server, endpoint, { ...credentialOf(endpoint, ann), ...from }), '429 rate_limited', name)
+    assert.equal(
+      await ask(server, endpoint, { ...credentialOf(endpoint, ann, key), ...from }),
+      '429 rate_limited',
+      name,
+    )
 })
 
 test('every endpoint that needs the database is 503 while it is away', async () => {
   const server = await startTestServer({ pool: await createAwayPool() })
-  const credentials = { 'x-api-key': `svc_live_${randomToken()}`, cookie: `botberth_session=${randomToken()}` }
+  const credentials = {
+    'x-api-key': `svc_live_${randomToken()}`,
+    authorization: `svc_list_${randomToken()}`,
+    cookie: `botberth_session=${randomToken()}`,
+  }
   for (const [name, endpoint] of endpointList.filter(([, { access }]) => access !== 'public')) {
     // The ways back from the platforms look at the browser's own cookie first.
     if (!name.startsWith('finish')) assert.equal(await ask(server, endpoint, credentials), '503 unavailable', name)

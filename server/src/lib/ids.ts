@@ -16,6 +16,8 @@ export type IdPrefix =
   | 'dlv'
   | 'clm'
   | 'nod'
+  | 'reg'
+  | 'rpt'
 
 // Crockford's alphabet in lower case: no i, l, o, u.
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

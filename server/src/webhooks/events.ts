@@ -32,14 +32,64 @@ export async function recordEvent<E extends EventName>(
   const body = { id, event, botId: bot.bot_id, botName: bot.name, ...fields, timestamp: at.toISOString() }
   await insertEvent(db, { id, user_id: bot.user_id, bot_id: bot.bot_id, event, body: JSON.stringify(body), at })
   const receivers = await findReceivers(db, bot.user_id, event)
-  if (receivers.length === 0) return
+  await insertDeliveries(
+    db,
+    receivers.map((receiver) => ({ receiver, eventId: id })),
+    at,
+  )
+}
+
+/** The same for votes that were counted: an event each, for those bots whose owners want to know. */
+export async function recordVotes(
+  db: Db,
+  votes: readonly { botId: string; chatUserId: string }[],
+  at: Date,
+): Promise<void> {
+  const receivers = await findVoteReceivers(
+    db,
+    votes.map(({ botId }) => botId),
+  )
+  const wanted = votes.flatMap((vote) => {
+    const receiver = receivers.get(vote.botId)
+    return receiver ? [{ ...vote, receiver, eventId: newId('evt', at) }] : []
+  })
+  if (wanted.length === 0) return
+  const timestamp = at.toISOString()
+  await db
+    .insertInto('events')
+    .values(
+      wanted.map(({ botId, chatUserId: userId, receiver, eventId: id }) => ({
+        id,
+        user_id: receiver.user_id,
+        bot_id: null, // of the chat platform, not one that is hosted here
+        event: 'vote',
+        body: JSON.stringify({ id, event: 'vote', botId, userId, votedAt: timestamp, timestamp }),
+        created_at: at,
+      })),
+    )
+    .execute()
+  await insertDeliveries(db, wanted, at)
+}
+
+interface Receiver {
+  readonly id: string
+  readonly epoch: number
+  readonly is_full: boolean
+}
+
+async function insertDeliveries(
+  db: Db,
+  deliveries: readonly { receiver: Receiver; eventId: string }[],
+  at: Date,
+): Promise<void> {
+  if (deliveries.length === 0) return
   await db
     .insertInto('webhook_deliveries')
     .values(
-      receivers.map(({ id: subscription_id, epoch, is_full: isFull }) => ({
+      deliveries.map(({ receiver: { id: subscription_id, epoch, is_full: isFull }, eventId }) => ({
         id: newId('dlv', at),
         subscription_id,
-        event_id: id,
+        event_id: eventId,
         epoch,
         created_at: at,
         ...(isFull
@@ -48,7 +98,7 @@ export async function recordEvent<E extends EventName>(
       })),
     )
     .execute()
-  const ids = receivers.map((receiver) => receiver.id)
+  const ids = [...new Set(deliveries.map(({ receiver }) => receiver.id))]
   await sql`select ${waking('delivery', sql`subscription`)} from unnest(${ids}::text[]) as subscription`.execute(db)
 }
 
@@ -93,22 +143,31 @@ async function insertEvent(
 }
 
 /** Locked, so that none of them is disabled before this transaction commits: then it would have a delivery left. */
-async function findReceivers(
+function findReceivers(db: Db, userId: string, event: string): Promise<Receiver[]> {
+  return activeSubscriptions(db).where('user_id', '=', userId).where(sql<boolean>`${event} = any(events)`).execute()
+}
+
+/** The same, by the listed bot. */
+async function findVoteReceivers(
   db: Db,
-  userId: string,
-  event: string,
-): Promise<{ id: string; epoch: number; is_full: boolean }[]> {
+  botIds: readonly string[],
+): Promise<Map<string, Receiver & { user_id: string }>> {
+  const rows = await activeSubscriptions(db)
+    .select(['user_id', 'listing_id'])
+    .where(sql<boolean>`listing_id = any(${botIds}::text[])`)
+    .execute()
+  return new Map(rows.map((row) => [row.listing_id ?? '', row]))
+}
+
+function activeSubscriptions(db: Db) {
   const waiting = sql`select from webhook_deliveries d
     where d.subscription_id = webhook_subscriptions.id and d.status = 'pending' and d.claim_id is null`
   return db
     .selectFrom('webhook_subscriptions')
     .select(['id', 'epoch', sql<boolean>`exists (${waiting} offset ${backlogMax - 1})`.as('is_full')])
-    .where('user_id', '=', userId)
     .where('status', '=', 'active')
-    .where(sql<boolean>`${event} = any(events)`)
     .orderBy('id')
     .forShare()
-    .execute()
 }
 
 /** The end of a text, at most so many bytes of UTF-8, from the beginning of a line where there is one. */

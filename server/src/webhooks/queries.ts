@@ -4,7 +4,10 @@ import type { Tables } from '../db/tables.ts'
 import { waking } from '../jobs/wake.ts'
 import { AppError } from '../lib/app-error.ts'
 
-export type SubscriptionRow = Omit<Selectable<Tables['webhook_subscriptions']>, 'secret' | 'user_id' | 'is_slow'>
+export type SubscriptionRow = Omit<
+  Selectable<Tables['webhook_subscriptions']>,
+  'secret' | 'user_id' | 'is_slow' | 'listing_id'
+>
 export type DeliveryRow = Pick<
   Selectable<Tables['webhook_deliveries']>,
   'id' | 'event_id' | 'status' | 'reason' | 'attempts' | 'next_at' | 'created_at' | 'finished_at'
@@ -46,7 +49,7 @@ export function insertSubscription(
   values: Pick<
     Selectable<Tables['webhook_subscriptions']>,
     'id' | 'user_id' | 'url' | 'events' | 'secret' | 'created_at'
-  >,
+  > & { listing_id?: string },
 ): Promise<SubscriptionRow> {
   return db.insertInto('webhook_subscriptions').values(values).returning(subscriptionColumns).executeTakeFirstOrThrow()
 }
@@ -56,6 +59,7 @@ export async function countSubscriptions(db: Db, userId: string): Promise<number
     .selectFrom('webhook_subscriptions')
     .select((eb) => eb.fn.countAll<string>().as('count'))
     .where('user_id', '=', userId)
+    .where('listing_id', 'is', null)
     .executeTakeFirstOrThrow()
   return Number(count)
 }
@@ -65,6 +69,7 @@ export function listSubscriptions(db: Db, userId: string): Promise<SubscriptionR
     .selectFrom('webhook_subscriptions')
     .select(subscriptionColumns)
     .where('user_id', '=', userId)
+    .where('listing_id', 'is', null)
     .orderBy('id', 'desc')
     .execute()
 }
@@ -84,6 +89,21 @@ function ownSubscription(db: Db, { userId, id }: Key) {
     .select(subscriptionColumns)
     .where('id', '=', id)
     .where('user_id', '=', userId)
+    .where('listing_id', 'is', null)
+}
+
+/** The one for the votes of a listed bot, which is known to be the caller's. */
+export async function getVoteSubscription(db: Db, listingId: string): Promise<SubscriptionRow> {
+  return found(await voteSubscription(db, listingId).executeTakeFirst())
+}
+
+/** The same, and nobody changes it until the transaction ends. Undefined: there is none. */
+export function lockVoteSubscription(db: Db, listingId: string): Promise<SubscriptionRow | undefined> {
+  return voteSubscription(db, listingId).forNoKeyUpdate().executeTakeFirst()
+}
+
+function voteSubscription(db: Db, listingId: string) {
+  return db.selectFrom('webhook_subscriptions').select(subscriptionColumns).where('listing_id', '=', listingId)
 }
 
 function found<T>(row: T | undefined): T {
@@ -120,8 +140,19 @@ export async function deleteSubscription(db: Db, { userId, id }: Key): Promise<v
     .deleteFrom('webhook_subscriptions')
     .where('id', '=', id)
     .where('user_id', '=', userId)
+    .where('listing_id', 'is', null)
     .executeTakeFirst()
   if (numDeletedRows === 0n) throw new AppError('not_found')
+}
+
+/** Undefined: there was none. */
+export async function deleteVoteSubscription(db: Db, listingId: string): Promise<string | undefined> {
+  const row = await db
+    .deleteFrom('webhook_subscriptions')
+    .where('listing_id', '=', listingId)
+    .returning('id')
+    .executeTakeFirst()
+  return row?.id
 }
 
 /** What waits for its time. What is under way is recorded when it ends. */

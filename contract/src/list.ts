@@ -90,6 +90,17 @@ export const list = {
     query: Type.Object({ userId: someUser }),
     answers: { 200: Type.Object({ voted: Type.Integer({ description: '1 or 0.' }) }) },
   }),
+  checkVoteNumberOf: endpoint({
+    api: 'list',
+    method: 'GET',
+    path: '/bots/{botId}/check',
+    access: 'listing',
+    tag: statsTag,
+    summary: 'The same, for programs that name the bot in the path',
+    params: one,
+    query: Type.Object({ userId: someUser }),
+    answers: { 200: Type.Object({ voted: Type.Integer({ description: '1 or 0.' }) }) },
+  }),
   listListings: endpoint({
     api: 'list',
     method: 'GET',

@@ -1,6 +1,5 @@
 import type { App } from '../context.ts'
 import { DatabaseAway } from '../db/pool.ts'
-import { firstIdAt } from '../lib/ids.ts'
 import { dayOf } from './heat.ts'
 
 const dayMs = 86_400_000
@@ -19,7 +18,7 @@ export async function pruneList({ pool, clock, log }: App): Promise<void> {
   try {
     await deleteAll(pool, 'votes', 'day < $1', dayOf(before(votesKeptMs)))
     await deleteAll(pool, 'listing_days', 'day < $1', dayOf(before(daysKeptMs)))
-    await deleteAll(pool, 'reports', 'id < $1', firstIdAt('rpt', before(reportsKeptMs)))
+    await deleteAll(pool, 'reports', 'created_at < $1', before(reportsKeptMs))
     await deleteAll(pool, 'registrations', 'expires_at < $1', before(registrationsKeptMs))
     // Only the index knows them as certified still.
     await pool.query('update standings set is_badged = false where is_badged and certified_until <= $1', [now])

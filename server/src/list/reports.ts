@@ -48,6 +48,7 @@ export async function listReports(
       'u.name as reporter_name',
       'r.created_at',
     ])
+    .orderBy('r.created_at', 'desc')
     .orderBy('r.id', 'desc')
     .limit(limit)
     .offset(offset)

@@ -52,20 +52,28 @@ function statsRoutes(api: Api, { app }: Parts): void {
     tell(listedBot(caller), body.server_count, request, reply),
   )
 
-  api.handle('postStatsOf', ({ caller, params, body, request, reply }) => {
-    // Somebody else's bot, or none.
-    if (params.botId !== caller.listedBotId) throw new AppError('not_found')
-    return tell(params.botId, body.server_count, request, reply)
-  })
+  api.handle('postStatsOf', ({ caller, params, body, request, reply }) =>
+    tell(namedBot(caller, params), body.server_count, request, reply),
+  )
 
   api.handle('checkVote', async ({ caller, query }) => {
     const votedAt = await findVote(pool, { botId: listedBot(caller), chatUserId: query.user_id }, clock.now())
     return { voted: votedAt !== undefined, votedAt: votedAt?.toISOString() ?? null }
   })
 
-  api.handle('checkVoteNumber', async ({ caller, query }) => ({
-    voted: (await findVote(pool, { botId: listedBot(caller), chatUserId: query.userId }, clock.now())) ? 1 : 0,
-  }))
+  const isVoted = async (botId: string, chatUserId: string) => ({
+    voted: (await findVote(pool, { botId, chatUserId }, clock.now())) ? 1 : 0,
+  })
+
+  api.handle('checkVoteNumber', ({ caller, query }) => isVoted(listedBot(caller), query.userId))
+
+  api.handle('checkVoteNumberOf', ({ caller, params, query }) => isVoted(namedBot(caller, params), query.userId))
+}
+
+/** Nothing is told or taken of any other bot than the key's. */
+function namedBot(caller: Caller, { botId }: { botId: string }): string {
+  if (botId !== listedBot(caller)) throw new AppError('not_found')
+  return botId
 }
 
 /** Whether statistics that come with this request certify a bot. Nothing that the sender writes can make it so. */

@@ -107,6 +107,7 @@ create table reports (
   created_at timestamptz not null
 );
 
+create index reports_by_age on reports (created_at desc, id desc);
 create index reports_of_bot on reports (bot_id);
 create index reports_of_user on reports (user_id);
 

@@ -25,6 +25,10 @@ export class Host {
     return this.#child?.pid ?? 0
   }
 
+  get url(): string {
+    return this.#url
+  }
+
   async start(): Promise<void> {
     const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/src/main.ts')], {
       env: {

@@ -12,15 +12,44 @@ interface Load {
  * GET requests a second over connections that each send the next one when the last was answered. It knows no more of
  * HTTP than that: a client that does what clients do costs more than the servers that it measures, and leaves them idle.
  */
-export async function load({ url, headers, connections, seconds }: Load): Promise<number> {
-  const { hostname, port, pathname, host } = new URL(url)
-  const fields = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
-  const request = Buffer.from(`GET ${pathname} HTTP/1.1\r\n${fields.join('')}\r\n`)
+export function load({ url, headers, connections, seconds }: Load): Promise<number> {
+  const { pathname, search, origin } = new URL(url)
+  const request = requestBytes(origin, { path: pathname + search, headers })
+  return loadAll({ url, requests: [request], connections, seconds })
+}
+
+interface Sent {
+  readonly method?: string
+  readonly path: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+export function requestBytes(origin: string, { method = 'GET', path, headers = {}, body = '' }: Sent): Buffer {
+  const length = body === '' ? {} : { 'content-type': 'application/json', 'content-length': String(body.length) }
+  const fields = Object.entries({ host: new URL(origin).host, ...headers, ...length })
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+}
+
+/** The same for requests of any kind, in turn: of 20 connections the first sends the 1st, the 21st, the 41st. */
+export async function loadAll({
+  url,
+  requests,
+  connections,
+  seconds,
+}: Omit<Load, 'headers'> & { requests: readonly Buffer[] }): Promise<number> {
+  const { hostname, port } = new URL(url)
   const count = { answers: 0, isOver: false }
   const sockets = Array.from({ length: connections }, () => connect(Number(port), hostname))
   await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
+  const turns = (turn: number) => () => {
+    const request = requests[turn % requests.length]
+    turn += connections
+    return request ?? Buffer.alloc(0)
+  }
   const begin = performance.now()
-  const ended = Promise.all(sockets.map((socket) => ask(socket, request, count)))
+  const ended = Promise.all(sockets.map((socket, index) => ask(socket, turns(index), count)))
   await Promise.race([ended, sleep(seconds * 1000)]) // a wrong answer ends it early
   count.isOver = true
   const rate = count.answers / ((performance.now() - begin) / 1000)
@@ -29,7 +58,7 @@ export async function load({ url, headers, connections, seconds }: Load): Promis
 }
 
 /** Asks again and again until it is over; then its connection is closed. */
-function ask(socket: Socket, request: Buffer, count: { answers: number; isOver: boolean }): Promise<void> {
+function ask(socket: Socket, next: () => Buffer, count: { answers: number; isOver: boolean }): Promise<void> {
   return new Promise((resolve, reject) => {
     let missing = 0
     socket.on('data', (chunk: Buffer) => {
@@ -43,11 +72,11 @@ function ask(socket: Socket, request: Buffer, count: { answers: number; isOver: 
       missing -= chunk.length
       if (missing > 0) return
       count.answers++
-      if (!count.isOver) socket.write(request)
+      if (!count.isOver) socket.write(next())
       else socket.destroy()
     })
     socket.once('error', reject)
     socket.once('close', () => resolve())
-    socket.write(request)
+    socket.write(next())
   })
 }

@@ -19,6 +19,7 @@ interface Known extends Caller {
 const freshMs = 5_000
 const knownMax = 10_000
 const lastUsedEveryMs = 60_000
+const listUsesMs = 1_000
 
 /**
  * Finds out who sends a request. A credential costs one indexed look-up, then none for seconds; whatever ends one is
@@ -31,6 +32,7 @@ export class Credentials {
   /** Moves with each revocation: what was read before one is not remembered after it. */
   #generation = 0
   readonly #listeners = new Set<() => void>()
+  readonly #listUses = new Set<string>()
 
   constructor(app: App, tokens: Tokens) {
     this.#app = app
@@ -178,13 +180,32 @@ export class Credentials {
     const now = this.#app.clock.now()
     if (now.getTime() - known.lastUsedAt < lastUsedEveryMs) return
     known.lastUsedAt = now.getTime()
+    if (known.listedBotId !== undefined) {
+      this.#noteListUse(known.listedBotId)
+      return
+    }
     const before = new Date(now.getTime() - lastUsedEveryMs)
-    const keys =
-      known.listedBotId === undefined
-        ? 'api_keys set last_used_at = $2 where id'
-        : 'list_keys set last_used_at = $2 where bot_id'
+    this.#write(
+      'update api_keys set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at <= $3)',
+      [known.credential, now, before],
+    )
+  }
+
+  /** Bots come one by one, each with its key, every half an hour: those of a second are written down together. */
+  #noteListUse(botId: string): void {
+    if (this.#listUses.size === 0) setTimeout(() => this.#writeListUses(), listUsesMs).unref()
+    this.#listUses.add(botId)
+  }
+
+  #writeListUses(): void {
+    const botIds = [...this.#listUses].toSorted()
+    this.#listUses.clear()
+    this.#write('update list_keys set last_used_at = $2 where bot_id = any($1)', [botIds, this.#app.clock.now()])
+  }
+
+  #write(text: string, values: unknown[]): void {
     this.#app.pool
-      .query(`update ${keys} = $1 and (last_used_at is null or last_used_at <= $3)`, [known.credential, now, before])
+      .query(text, values)
       .catch((error: unknown) => this.#app.log.warn({ err: error }, 'the last use of a key could not be noted'))
   }
 }

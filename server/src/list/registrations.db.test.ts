@@ -312,6 +312,12 @@ suite('my bots', () => {
     assert.equal(await ask(server, String(issued.body['key'])), 200)
     assert.equal(issued.body['last4'], String(issued.body['key']).slice(-4))
     await until('the other server to hear of it', async () => (await ask(second, key)) === 401)
+    await until('the use of the key to be noted', async () => {
+      const mine = data(await callList(server, 'GET /my/bots', { as: ann })).find((bot) => bot['botId'] === botId)
+      assert(mine)
+      const { lastUsedAt } = mine['key'] as { lastUsedAt: string | null }
+      return lastUsedAt === server.clock.now().toISOString()
+    })
     const kinds = data(await call(server, 'GET /me/audit', { as: ann })).map((event) => event['kind'])
     assert.deepEqual(kinds.slice(0, 3), ['listing_key_issued', 'listing_key_issued', 'listing_created'])
   })

@@ -21,17 +21,7 @@ export interface Allowance {
   readonly fullAt: Date
 }
 
-/**
- * Writes down a server count: one statement for the count, the certification, the bucket of updates, which is thus one
- * for all servers, and the day's row of the graph. Whoever is certified stays so by any update; hosting alone makes it so.
- */
-export async function tellStats(
-  pool: Pool,
-  { botId, serverCount, isHosted }: { botId: string; serverCount: number; isHosted: boolean },
-  now: Date,
-): Promise<Told> {
-  const [told] = await pool.query<{ is_certified: boolean; stats_spent_until: Date }>(
-    `with told as (
+export const statsText = `with told as (
        update standings s set
          server_count = $2, stats_at = $3,
          -- One that ends later than a bucket can was written before the clock was set back.
@@ -49,18 +39,34 @@ export async function tellStats(
        insert into listing_days as d (bot_id, day, server_count) select bot_id, $7::date, $2 from told where is_news
        on conflict (bot_id, day) do update set server_count = excluded.server_count
      )
-     select is_certified, stats_spent_until from told`,
-    [
-      botId,
-      serverCount,
-      now,
-      isHosted,
-      new Date(now.getTime() + bucketMs),
-      new Date(now.getTime() + bucketMs - refillMs + 1),
-      dayOf(now),
-      new Date(`${dayOf(now)}T00:00:00Z`),
-    ],
-  )
+     select is_certified, stats_spent_until from told`
+
+interface Stats {
+  readonly botId: string
+  readonly serverCount: number
+  readonly isHosted: boolean
+}
+
+export function statsValues({ botId, serverCount, isHosted }: Stats, now: Date): unknown[] {
+  return [
+    botId,
+    serverCount,
+    now,
+    isHosted,
+    new Date(now.getTime() + bucketMs),
+    new Date(now.getTime() + bucketMs - refillMs + 1),
+    dayOf(now),
+    new Date(`${dayOf(now)}T00:00:00Z`),
+  ]
+}
+
+/**
+ * Writes down a server count: one statement for the count, the certification, the bucket of updates, which is thus one
+ * for all servers, and the day's row of the graph. Whoever is certified stays so by any update; hosting alone makes it so.
+ */
+export async function tellStats(pool: Pool, { botId, serverCount, isHosted }: Stats, now: Date): Promise<Told> {
+  const values = statsValues({ botId, serverCount, isHosted }, now)
+  const [told] = await pool.query<{ is_certified: boolean; stats_spent_until: Date }>(statsText, values)
   if (told) return { isCertified: told.is_certified, allowance: allowanceOf(told.stats_spent_until, now) }
   throw await refusal(pool, botId, now)
 }

@@ -138,11 +138,10 @@ async function addToStandings(db: Db, votes: readonly Vote[], now: Date): Promis
     from ${rows} where s.bot_id = a.bot_id`.execute(db)
 }
 
+export const voteText = 'select voted_at from votes where day = $1 and bot_id = $2 and chat_user_id = $3'
+
 /** When somebody voted for a bot today, by UTC; undefined: not today. */
 export async function findVote(pool: Pool, { botId, chatUserId }: Vote, now: Date): Promise<Date | undefined> {
-  const [row] = await pool.query<{ voted_at: Date }>(
-    'select voted_at from votes where day = $1 and bot_id = $2 and chat_user_id = $3',
-    [dayOf(now), botId, chatUserId],
-  )
+  const [row] = await pool.query<{ voted_at: Date }>(voteText, [dayOf(now), botId, chatUserId])
   return row?.voted_at
 }

@@ -28,7 +28,7 @@ const reads: Record<string, readonly { path: string }[]> = {
   'first page by votes': [get('/bots?limit=12')],
   'first page of new ones': [get('/bots?sort=newest&limit=12')],
   'first page of certified ones': [get('/bots?certified=true&limit=12')],
-  'search for one bot': every(500, (n) => get(`/bots?q=w${n}`)),
+  'search for one bot': every(500, (n) => get(`/bots?q=w${String(n).padStart(6, '0')}`)),
   'search for a word of every second': [get('/bots?q=half')],
   'search in Korean': [get(`/bots?q=${encodeURIComponent('음악')}`)],
   'a tag by servers': [get('/bots?tag=everything&sort=servers')],

@@ -11,7 +11,7 @@ interface Many {
 
 /**
  * Fills the list by plain SQL. `common` stands in every listing, `half` in every second, `rare` in every hundredth,
- * `w7` in the seventh; every tenth is certified. The bot of the seventh has the id 800000000000000007.
+ * `w000007` in the seventh; every tenth is certified. The bot of the seventh has the id 800000000000000007.
  */
 export async function makeManyListings(db: Database, { listings, now, wordsEach = 0 }: Many): Promise<void> {
   await db.query(
@@ -22,7 +22,7 @@ export async function makeManyListings(db: Database, { listings, now, wordsEach 
     `insert into listings (bot_id, application_id, user_id, name, short_description, description, tags, words, created_at, updated_at)
      select id, id, 'usr_many', 'Bot ' || n, 'The bot of the number ' || n, repeat('What it does. ', $3), '{everything}',
        array_to_tsvector(array_remove(array[
-         'common', '#everything', '음악', 'bot', 'w' || n, case when n % 2 = 0 then 'half' end, case when n % 100 = 0 then 'rare' end
+         'common', '#everything', '음악', 'bot', 'w' || lpad(n::text, 6, '0'), case when n % 2 = 0 then 'half' end, case when n % 100 = 0 then 'rare' end
        ], null) || array(select 'v' || (n * 31 + k * k * 17) % 5000 from generate_series(1, $3) k)),
        $2::timestamptz - n * interval '1 minute', $2
      from (select n, (800000000000000000 + n)::text as id from generate_series(1, $1::integer) n) as b`,

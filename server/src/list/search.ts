@@ -126,19 +126,18 @@ const hasWords = ({ words }: Filter, row: string) =>
     ? sql``
     : sql`and (select l.words @@ ${words}::tsquery from listings l where l.bot_id = ${sql.raw(row)}.bot_id)`
 
-/** Through the index of words. */
+/** Through the index of words. Standings are looked up one by one: few match, and the planner would read all of them. */
 function matching(filter: Filter): Source {
   const found = sql`select bot_id from listings where words @@ ${filter.words}::tsquery`
-  const certified = isCertified(filter, 's')
+  const visible = sql`from found f cross join lateral (
+      select * from standings where bot_id = f.bot_id offset 0
+    ) as s where s.hidden_at is null ${isCertified(filter, 's')}`
   return {
     name: 'matching',
     filter,
     // Hidden ones have no words.
-    all: filter.certifiedAt
-      ? sql`select from (${found} offset 0) as f join standings s on s.bot_id = f.bot_id where s.hidden_at is null ${certified}`
-      : found,
-    page: (order, { limit, offset }) => sql`with found as materialized (${found})
-      select s.bot_id from found f join standings s on s.bot_id = f.bot_id where s.hidden_at is null ${certified}
+    all: filter.certifiedAt ? sql`with found as materialized (${found}) select ${visible}` : found,
+    page: (order, { limit, offset }) => sql`with found as materialized (${found}) select s.bot_id ${visible}
       order by ${sql.raw(prefixed(order))} limit ${limit} offset ${offset}`,
   }
 }

@@ -79,12 +79,17 @@ async function fill(host: Host, { listings, votes }: { listings: number; votes: 
      from generate_series(1, $1::integer) n`,
     [keys],
   )
+  // With its indexes made afterwards: minutes less.
+  await client.query('alter table votes drop constraint votes_pkey')
+  await client.query('drop index votes_of_user')
   await client.query(
     `insert into votes (day, bot_id, chat_user_id, voted_at)
      select (now() at time zone 'utc')::date - n % 30, (800000000000000001 + n % $2)::text, (n / 30)::text, now()
-     from generate_series(1, $1::integer) n on conflict do nothing`,
+     from generate_series(1, $1::integer) n`,
     [votes, listings],
   )
+  await client.query('alter table votes add primary key (day, bot_id, chat_user_id)')
+  await client.query('create index votes_of_user on votes (chat_user_id)')
   await client.query(
     `insert into listing_days (bot_id, day, votes) select bot_id, day, count(*) from votes group by bot_id, day`,
   )

@@ -15,8 +15,8 @@ import { apiKeyJson, apiKeysMax } from './keys.ts'
 import { botsAllowed } from './limits.ts'
 import {
   announceChange,
+  deleteListed,
   deletePairings,
-  deletePastVotes,
   deleteUser,
   findCodehostLogin,
   findUser,
@@ -93,12 +93,12 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
   })
 
   api.handle('deleteMe', async ({ caller, db, reply }) => {
-    const isGone = await tx(db, async (db) => {
+    await tx(db, async (db) => {
       await announceChange(db)
-      await deletePastVotes(db, caller.userId, app.clock.now())
-      return deleteUser(db, caller.userId)
+      await deleteListed(db, caller.userId, app.clock.now())
+      if (!(await deleteUser(db, caller.userId)))
+        throw new AppError('invalid_state', { detail: 'The owner’s account cannot be deleted.' })
     })
-    if (!isGone) throw new AppError('invalid_state', { detail: 'The owner’s account cannot be deleted.' })
     credentials.forget()
     clearSessionCookie(app, reply)
     return { id: caller.userId, deleted: true as const }

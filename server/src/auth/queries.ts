@@ -298,8 +298,15 @@ export function listVotes(db: Db, chatUserId: string): Promise<{ bot_id: string;
     .execute()
 }
 
-/** Of somebody who leaves. Those of today stay for a while: or one could leave, come back and vote again. */
-export async function deletePastVotes(db: Db, userId: string, now: Date): Promise<void> {
+/**
+ * What the bot list knows of somebody who leaves. Votes of today stay for a while: or one could leave, come back and vote
+ * again. Standings are locked first, then listings, then the account, as by whoever counts votes: neither waits for the
+ * other.
+ */
+export async function deleteListed(db: Db, userId: string, now: Date): Promise<void> {
+  await sql`select from standings where bot_id in (select bot_id from listings where user_id = ${userId})
+    order by bot_id for update`.execute(db)
+  await db.deleteFrom('listings').where('user_id', '=', userId).execute()
   await db
     .deleteFrom('votes')
     .where('chat_user_id', '=', (eb) => eb.selectFrom('users').select('chat_user_id').where('id', '=', userId))

@@ -112,6 +112,7 @@ export interface Mine {
 
 /** Nobody else's, and nobody changes it until the transaction ends. */
 export async function lockOwn(db: Db, { userId, botId }: Mine): Promise<{ name: string }> {
+  if (await isOwn(db, { userId, botId })) await lockStanding(db, botId)
   const row = await db
     .selectFrom('listings')
     .select('name')
@@ -121,6 +122,11 @@ export async function lockOwn(db: Db, { userId, botId }: Mine): Promise<{ name: 
     .executeTakeFirst()
   if (!row) throw new AppError('not_found')
   return row
+}
+
+/** Before the listing itself, as all do. */
+async function lockStanding(db: Db, botId: string): Promise<void> {
+  await db.selectFrom('standings').select('bot_id').where('bot_id', '=', botId).forUpdate().execute()
 }
 
 export async function isOwn(db: Db, { userId, botId }: Mine): Promise<boolean> {
@@ -223,6 +229,7 @@ function toVector(words: readonly string[]) {
 
 /** Hidden ones keep when they were hidden. */
 export async function setHidden(db: Db, botId: string, { hidden, now }: { hidden: boolean; now: Date }): Promise<void> {
+  await lockStanding(db, botId)
   const found = await db
     .selectFrom('listings')
     .select('bot_id')

@@ -1,6 +1,7 @@
 import type { Credentials } from '../auth/credentials.ts'
-import { announceChange, findUser, findUserByChatId, insertAuditEvent, lockUser } from '../auth/queries.ts'
+import { announceChange, findUser, insertAuditEvent } from '../auth/queries.ts'
 import type { App } from '../context.ts'
+import type { Db } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
 import { AppError, validationError } from '../lib/app-error.ts'
 import { deleteVoteSubscription } from '../webhooks/queries.ts'
@@ -98,11 +99,10 @@ export async function transferListing(
 ): Promise<{ name: string; avatarUrl: string | null }> {
   const receiver = await tx(app.pool.db, async (db) => {
     const { name } = await lockOwn(db, { userId, botId })
-    const found = await findUserByChatId(db, chatUserId)
+    const found = await lockReceiver(db, chatUserId)
     if (!found || found.suspended_at)
       throw new AppError('invalid_state', { detail: `Nobody with the id ${chatUserId} has signed in here.` })
     if (found.id === userId) throw new AppError('invalid_state', { detail: 'It is yours already.' })
-    await lockUser(db, found.id)
     if ((await countOwn(db, found.id)) >= listingsMax)
       throw new AppError('limit_reached', { detail: `They have ${listingsMax} bots on the list, which is the most.` })
     const now = app.clock.now()
@@ -116,4 +116,17 @@ export async function transferListing(
   })
   credentials.forget()
   return { name: receiver.name, avatarUrl: receiver.avatar_url }
+}
+
+/** So that two transfers do not pass the limit together. No stronger lock: or two people who give each other a bot wait for ever. */
+function lockReceiver(
+  db: Db,
+  chatUserId: string,
+): Promise<{ id: string; name: string; avatar_url: string | null; suspended_at: Date | null } | undefined> {
+  return db
+    .selectFrom('users')
+    .select(['id', 'name', 'avatar_url', 'suspended_at'])
+    .where('chat_user_id', '=', chatUserId)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
 }

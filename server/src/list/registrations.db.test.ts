@@ -346,6 +346,22 @@ suite('my bots', () => {
     assert.equal(issued.status, 200)
   })
 
+  test('two people who give each other a bot at once both get it', async () => {
+    const ids = await Promise.all(
+      [ann, bob].map(async (as) => (await call(server, 'GET /me', { as })).body['chatUserId']),
+    )
+    for (let round = 0; round < 5; round++) {
+      const [hers, his] = [await listBot(server, ann), await listBot(server, bob)]
+      const give = (as: Person, { botId }: { botId: string }, chatUserId: unknown) =>
+        callList(server, `POST /my/bots/${botId}/transfer`, { as, body: { chatUserId } })
+      const answers = await Promise.all([give(ann, hers, ids[1]), give(bob, his, ids[0])])
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200],
+      )
+    }
+  })
+
   test('a deleted one is gone with its key, and can be registered again', async () => {
     const { botId, key } = await listBot(server, ann)
     assert.deepEqual((await callList(server, `DELETE /my/bots/${botId}`, { as: ann })).body, {

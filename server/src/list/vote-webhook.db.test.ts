@@ -115,6 +115,20 @@ suite('the vote webhook', () => {
     assert.equal((await get(botId)).status, 404)
   })
 
+  test('who leaves while votes come in waits for nobody for ever, nor do the voters', async () => {
+    const people = await Promise.all(Array.from({ length: 8 }, (_, index) => signIn(server, `crowd${index}`)))
+    for (let round = 0; round < 3; round++) {
+      const dora = await signIn(server, 'dora')
+      const { botId } = await listBot(server, dora)
+      const body = { url: receiver.url('/crowd'), secret: 'of somebody who leaves' }
+      await callList(server, `PUT /my/bots/${botId}/vote-webhook`, { as: dora, body })
+      const votes = people.map((as) => callList(server, `POST /bots/${botId}/vote`, { as }))
+      const gone = await call(server, 'DELETE /me', { as: dora })
+      assert.equal(gone.status, 200)
+      for (const { status } of await Promise.all(votes)) assert([200, 404].includes(status), String(status))
+    }
+  })
+
   test('is none of the subscriptions that the hosting API knows', async () => {
     const cara = await signIn(server, 'cara')
     const { botId } = await listBot(server, cara)

@@ -34,6 +34,7 @@ create table list_keys (
   last_used_at timestamptz
 );
 
+-- Whoever changes both locks this one before the listing, and several in the order of their ids.
 create table standings (
   bot_id text primary key references listings on delete cascade,
   server_count integer,
@@ -62,7 +63,8 @@ create index standings_badged on standings (heat desc, bot_id desc) where hidden
 
 -- For the graph of a bot: one row for each day on which something was counted.
 create table listing_days (
-  bot_id text not null references listings on delete cascade,
+  -- Of the row that is changed with it: one of another would have to be locked too, and in the other order.
+  bot_id text not null references standings on delete cascade,
   day date not null,
   votes integer not null default 0,
   -- As last told on that day.

@@ -1,0 +1,38 @@
+// A real browser, and what can be said of a page without looking at it.
+import { existsSync } from 'node:fs'
+import { after } from 'node:test'
+import axe from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+const executable = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
+  existsSync(path),
+)
+
+/** Why tests that need a browser cannot be run here; false: they can. */
+export const missingBrowser = executable === undefined && 'NO BROWSER: install Debian’s package chromium'
+
+export async function launchBrowser(): Promise<Browser> {
+  // Pages are our own, and everything else is unreachable: its own walls need more than a container gives.
+  const browser = await chromium.launch({ executablePath: executable ?? '', args: ['--no-sandbox'] })
+  after(() => browser.close())
+  return browser
+}
+
+const run = `${axe.source}; axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 200)).join(' | ')))`
+
+/** What axe finds, and whether the page is wider than the window. */
+export async function findProblems(page: Page): Promise<string[]> {
+  // Past the page's own policy, which lets no foreign script in.
+  const session = await page.context().newCDPSession(page)
+  const { result } = await session.send('Runtime.evaluate', {
+    expression: run,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  await session.detach()
+  const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+  return [
+    ...(result.value as string[]),
+    ...(Number(overflow) > 0 ? [`${Number(overflow)} px wider than the window`] : []),
+  ]
+}

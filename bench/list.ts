@@ -33,6 +33,10 @@ const reads: Record<string, readonly { path: string }[]> = {
   'search in Korean': [get(`/bots?q=${encodeURIComponent('음악')}`)],
   'a tag by servers': [get('/bots?tag=everything&sort=servers')],
   'one bot': every(1_000, (n) => get(`/bots/${botOf(n)}`)),
+  'the main page': [{ path: '/list' }],
+  'the page of a search': every(500, (n) => ({ path: `/list/bots?q=w${String(n).padStart(6, '0')}` })),
+  'the page of a tag': [{ path: '/list/tags/everything' }],
+  'the page of a bot': every(1_000, (n) => ({ path: `/list/bots/${botOf(n)}` })),
 }
 
 const stats = every(keys, (n) => ({

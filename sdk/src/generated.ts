@@ -1542,6 +1542,20 @@ export interface Operations {
       readonly voted: number
     }
   }
+  /** The same, for programs that name the bot in the path */
+  checkVoteNumberOf: {
+    params: {
+      readonly botId: string
+    }
+    query: {
+      /** Id on the chat platform. */
+      readonly userId: string
+    }
+    answer: {
+      /** 1 or 0. */
+      readonly voted: number
+    }
+  }
   /** Search the list */
   listListings: {
     query: {
@@ -1983,6 +1997,7 @@ export const routes = {
   checkVote: { api: 'list', method: 'GET', path: '/bots/check-vote' },
   postStatsOf: { api: 'list', method: 'POST', path: '/bots/{botId}/stats' },
   checkVoteNumber: { api: 'list', method: 'GET', path: '/bots/check' },
+  checkVoteNumberOf: { api: 'list', method: 'GET', path: '/bots/{botId}/check' },
   listListings: { api: 'list', method: 'GET', path: '/bots' },
   getListing: { api: 'list', method: 'GET', path: '/bots/{botId}' },
   listListingDays: { api: 'list', method: 'GET', path: '/bots/{botId}/history' },

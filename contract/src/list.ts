@@ -132,7 +132,7 @@ export const list = {
     answers: {
       200: Type.Object({
         ...listingFields,
-        rank: Nullable(Type.Integer({ description: 'Its place by recent votes; null: beyond 1000.' })),
+        rank: Nullable(Type.Integer({ description: 'Its place by recent votes; null: beyond 100.' })),
       }),
     },
   }),

@@ -254,7 +254,7 @@ export async function setOwner(db: Db, botId: string, { userId, now }: { userId:
 }
 
 // Beyond it nobody counts places.
-const rankMax = 1_000
+const rankMax = 100
 
 /** Its place by recent votes, from 1; undefined: too far down to count. */
 export async function findRank(pool: Pool, botId: string): Promise<number | undefined> {

@@ -240,6 +240,9 @@ export class Botberth {
       this.#call('updateUser', { params: { id }, body }, options),
     bots: (query?: Query<'listAllBots'>, options?: CallOptions) => this.#call('listAllBots', { query }, options),
     eachBot: (options?: CallOptions) => eachOf((page) => this.operator.bots({ page, limit: pageSize }, options)),
+    reports: (query?: Query<'listReports'>, options?: CallOptions) => this.#call('listReports', { query }, options),
+    updateListing: (botId: string, body: Body<'updateListing'>, options?: CallOptions) =>
+      this.#call('updateListing', { params: { botId }, body }, options),
     /** A link with which one person can sign up. */
     invite: (options?: CallOptions) => this.#call('createInvite', {}, options),
   }

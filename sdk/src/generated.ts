@@ -1610,7 +1610,7 @@ export interface Operations {
       readonly isCertified: boolean
       /** When it was listed. */
       readonly createdAt: string
-      /** Its place by recent votes; null: beyond 1000. */
+      /** Its place by recent votes; null: beyond 100. */
       readonly rank: number | null
     }
   }

@@ -60,6 +60,11 @@ function checkRelative(file: string, target: string, isType: boolean): string | 
   return checkFolders(from.slice(2), to.slice(2), isType)
 }
 
+/** `html.ts` only makes text. */
+function mayServe(file = '', part = ''): boolean {
+  return part === 'html.ts' || /(routes|pages|probes|gate|sessions)\.ts$/.test(file)
+}
+
 function checkFolders(from: string[], to: string[], isType: boolean): string | undefined {
   const [source, target] = [from, to].map((parts) => (parts[0] ?? '').replace(/\.ts$/, '')) as [string, string]
   if (tops.includes(source) || source === target) return undefined
@@ -67,8 +72,7 @@ function checkFolders(from: string[], to: string[], isType: boolean): string | u
   if (forAll.includes(target)) return isType || !onlyLib.includes(source) ? undefined : 'it may know only lib'
   if (source === 'context') return isType ? undefined : 'context holds types'
   if (onlyLib.includes(source) && target !== 'lib') return 'it may know only lib'
-  if (target === 'http' && !/(routes|pages|probes|gate|sessions)\.ts$/.test(from.at(-1) ?? '') && !isType)
-    return 'http is for routes only'
+  if (target === 'http' && !isType && !mayServe(from.at(-1), to.at(-1))) return 'http is for routes only'
   if (!folders.includes(source) && source !== 'sandbox' && !forAll.includes(source))
     return `${source} is not in the list of folders`
   if (folders.includes(source) && folders.indexOf(target) > folders.indexOf(source))

@@ -44,8 +44,10 @@ export interface Endpoint {
   readonly bodyOptional?: boolean
   /** Instead of JSON the bytes of the body as they come. Without `types` they may be called anything. */
   readonly rawBody?: { readonly bytesMax: number; readonly types?: readonly string[] }
-  /** A success may also be the bytes of a file, instead of what `answers` says. */
-  readonly rawAnswer?: boolean
+  /** A success may also be the bytes of a file, instead of what `answers` says; or always, if it has a type. */
+  readonly rawAnswer?: true | 'image/svg+xml'
+  /** An id that stands for nothing is answered like any other. */
+  readonly takesAnyId?: boolean
   /**
    * Makes a record: answered with 201 and `Location`, carried out in one transaction, and once for each
    * Idempotency-Key. `withSecret`: its answer is never stored.
@@ -72,7 +74,7 @@ export function possibleErrors(endpoint: Endpoint): ErrorCode[] {
   }
   if (endpoint.rawBody) codes.add('payload_too_large').add('unsupported_media_type')
   if (endpoint.query) codes.add('validation_failed')
-  if (endpoint.params) codes.add('not_found')
+  if (endpoint.params && !endpoint.takesAnyId) codes.add('not_found')
   if (['caller', 'cookie', 'session', 'navigation', 'listing'].includes(endpoint.access))
     codes.add('unauthenticated').add('account_suspended')
   if (endpoint.access === 'operator') codes.add('unauthenticated').add('account_suspended').add('forbidden')

@@ -97,8 +97,8 @@ function responsesOf(endpoint: Endpoint): Record<string, unknown> {
   const responses: Record<string, { description: string; content: Record<string, unknown> }> = {}
   for (const [status, schema] of Object.entries(endpoint.answers)) {
     const description = Number(status) < 400 ? 'Success' : 'Not all is well'
-    const bytes = endpoint.rawAnswer && { [bytesType]: {} }
-    const type = endpoint.streams ? 'text/event-stream' : 'application/json'
+    const bytes = endpoint.rawAnswer === true && { [bytesType]: {} }
+    const type = typeof endpoint.rawAnswer === 'string' ? endpoint.rawAnswer : typeOf(endpoint)
     responses[status] = { description, content: { [type]: { schema: plain(schema) }, ...bytes } }
   }
   const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
@@ -113,6 +113,10 @@ function responsesOf(endpoint: Endpoint): Record<string, unknown> {
     }
   }
   return responses
+}
+
+function typeOf({ streams }: Endpoint): string {
+  return streams ? 'text/event-stream' : 'application/json'
 }
 
 function webhooks(): Record<string, unknown> {

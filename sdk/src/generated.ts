@@ -1631,6 +1631,13 @@ export interface Operations {
       }[]
     }
   }
+  /** Servers, votes and check mark of a bot as an image */
+  getListingWidget: {
+    params: {
+      readonly botId: string
+    }
+    answer: string | Uint8Array
+  }
   /** Vote for a bot, once a UTC day */
   voteForListing: {
     params: {
@@ -2001,6 +2008,7 @@ export const routes = {
   listListings: { api: 'list', method: 'GET', path: '/bots' },
   getListing: { api: 'list', method: 'GET', path: '/bots/{botId}' },
   listListingDays: { api: 'list', method: 'GET', path: '/bots/{botId}/history' },
+  getListingWidget: { api: 'list', method: 'GET', path: '/bots/{botId}/widget.svg' },
   voteForListing: { api: 'list', method: 'POST', path: '/bots/{botId}/vote' },
   reportListing: { api: 'list', method: 'POST', path: '/bots/{botId}/reports' },
   createRegistration: { api: 'list', method: 'POST', path: '/registrations', creates: true },

@@ -33,6 +33,8 @@ import { listOperatorRoutes } from './list/operator-routes.ts'
 import { ownerRoutes } from './list/owner-routes.ts'
 import { listRoutes } from './list/routes.ts'
 import { Search } from './list/search.ts'
+import { sendListError } from './list/site/error-pages.ts'
+import { listPages } from './list/site/pages.ts'
 import { Votes } from './list/votes.ts'
 import { base as sandboxChat, sandboxChatRoutes } from './sandbox/chat/routes.ts'
 import { apiBase as sandboxApi, sandboxFolder } from './sandbox/codehost/host.ts'
@@ -57,6 +59,7 @@ export async function buildServer(
   const server = makeServer(app, {
     unrouted: (request, reply) => answerUnroutedRequest({ paths, gatekeeper }, request, reply),
     answered: (answer) => times.observe(answer),
+    errorPage: (error, exchange) => sendListError(app, error, exchange),
   })
   const paths = new Paths(server)
   const tokens = new Tokens(app.secrets.keyFor('jwt'), app.clock)
@@ -96,6 +99,7 @@ export async function buildServer(
   listRoutes(api, list)
   ownerRoutes(api, { ...list, guard: work.guard, platformFor: chatPlatformFor })
   listOperatorRoutes(api, app)
+  listPages(api, server, { ...list, guard: work.guard, platformFor: chatPlatformFor })
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
   const ownUrl = () => ownUrlOf(server)
   const eventsUrl = () => `${ownUrl()}${apiBases.hosting}/codehost/events`

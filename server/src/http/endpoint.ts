@@ -39,7 +39,7 @@ interface ApiRequest<N extends EndpointName> {
 type Result<N extends EndpointName> =
   | ((typeof endpoints)[N] extends { streams: true } ? Readable : AnswerOf<N>)
   | (302 extends keyof (typeof endpoints)[N]['answers'] ? FastifyReply : never)
-  | ((typeof endpoints)[N] extends { readonly rawAnswer: true } ? FastifyReply : never)
+  | ((typeof endpoints)[N] extends { readonly rawAnswer: true | string } ? FastifyReply : never)
 
 export type Handler<N extends EndpointName> = (request: ApiRequest<N>) => Result<N> | Promise<Result<N>>
 

@@ -44,14 +44,21 @@ export function problemOf(error: AppError, { path, requestId }: { path: string; 
   }
 }
 
+/** Makes the page of an error in a part of the server that has its own looks; undefined: it is not in that part. */
+export type ErrorPage = (
+  error: AppError,
+  exchange: { request: FastifyRequest; reply: FastifyReply },
+) => FastifyReply | undefined
+
 export function sendError(
   log: Log,
   thrown: unknown,
-  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  { request, reply, page }: { request: FastifyRequest; reply: FastifyReply; page?: ErrorPage | undefined },
 ): void {
   const error = toAppError(thrown)
   if (error.code === 'internal') log.error({ err: thrown, requestId: request.id }, 'a request failed')
   if (wantsPage(request)) {
+    if (page?.(error, { request, reply })) return
     void sendPage(
       reply.code(error.status).headers(error.headers),
       errors[error.code].title,

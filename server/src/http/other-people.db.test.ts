@@ -107,6 +107,7 @@ const cases: Partial<Record<EndpointName, Case | string>> = {
   updateListing: 'the owner’s alone: 403 for all others, whatever the id',
   getListing: everybodys,
   listListingDays: everybodys,
+  getListingWidget: everybodys,
   voteForListing: everybodys,
   reportListing: everybodys,
   checkVoteNumberOf: { make: listingOf, query: '?userId=1' },

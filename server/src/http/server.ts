@@ -6,7 +6,7 @@ import { AppError } from '../lib/app-error.ts'
 import { type Answered, answerClass, bindAnswer, newRequestId } from './answer.ts'
 import { jsonBytesMax, readBody } from './body.ts'
 import { isFromDoor } from './door.ts'
-import { pathOf, problemOf, sendError } from './errors.ts'
+import { type ErrorPage, pathOf, problemOf, sendError } from './errors.ts'
 import { corsHeaders, isApi, isDecodable } from './paths.ts'
 
 const headerTimeoutMs = 15_000
@@ -26,6 +26,7 @@ interface Hooks {
   unrouted(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** The answer is made and about to be written. */
   answered(answer: Answered): void
+  readonly errorPage?: ErrorPage
 }
 
 /** A server with everything that holds for all paths: ids, headers, limits, errors. Routes come on top. */
@@ -46,12 +47,12 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
       requireHostHeader: false, // see below
       ServerResponse,
     },
-    frameworkErrors: (error, request, reply) => sendError(log, error, { request, reply }),
+    frameworkErrors: (error, request, reply) => sendError(log, error, { request, reply, page: hooks.errorPage }),
     rewriteUrl: (request) => normalUrl(request.url ?? '/'),
     clientErrorHandler: answerBrokenRequest,
   })
   server.decorate('answerClass', ServerResponse)
-  server.setErrorHandler((error, request, reply) => sendError(log, error, { request, reply }))
+  server.setErrorHandler((error, request, reply) => sendError(log, error, { request, reply, page: hooks.errorPage }))
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', readBody)
   // An expectation that we do not know is no reason to refuse a request.

@@ -14,7 +14,6 @@ type NameOf = (request: FastifyRequest) => Promise<string | undefined>
 /** The pages that are not the dashboard's: the API reference, its error page, and the way to both. */
 export function pageRoutes(server: FastifyInstance, { version }: App, nameOf: NameOf): void {
   server.get('/', async (request, reply) => sendPage(reply, 'Botberth', homePage(version, await nameOf(request))))
-  server.get('/list', (_request, reply) => sendPage(reply, 'Bot list · Botberth', listPage))
   server.get('/docs/errors', (_request, reply) => sendPage(reply, 'Errors · Botberth', errorsPage()))
 
   for (const api of ['hosting', 'list'] as const) {
@@ -83,10 +82,6 @@ ${account}
 <li><a href="/readyz">Whether everything is in order</a></li>
 </ul>`
 }
-
-const listPage = html`<h1>Bot list</h1>
-<p>No bot is listed here yet.</p>
-<p><a href="/">Back to Botberth</a></p>`
 
 function errorsPage(): Html {
   const entries = Object.entries(errors).map(

@@ -44,10 +44,16 @@ export function ownerRoutes(api: Api, parts: Parts): void {
   voteWebhookRoutes(api, parts)
 }
 
-function registrationRoutes(api: Api, { app, server, platformFor }: Parts): void {
-  const { pool, clock, log } = app
+/** One for all ways to ask the platform. */
+export function verificationLimit({ pool, clock, log }: App, server: FastifyInstance): RateLimit {
   const verifications = new RateLimit({ name: 'verify', limit: verificationsMax, windowMs: minuteMs, pool, clock, log })
   server.addHook('onClose', () => verifications.close())
+  return verifications
+}
+
+function registrationRoutes(api: Api, { app, server, platformFor }: Parts): void {
+  const { pool, clock } = app
+  const verifications = verificationLimit(app, server)
 
   api.handle('createRegistration', async ({ caller, body, db }) => {
     const { botId, applicationId = botId } = body

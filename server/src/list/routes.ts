@@ -108,10 +108,16 @@ function publicRoutes(api: Api, { app, search }: Parts): void {
   })
 }
 
-function visitorRoutes(api: Api, { app, server, gatekeeper, votes }: Parts): void {
-  const { pool, clock, log } = app
+/** One for all ways to report. */
+export function reportLimit({ pool, clock, log }: App, server: FastifyInstance): RateLimit {
   const reports = new RateLimit({ name: 'reports', limit: reportsMax, windowMs: hourMs, pool, clock, log })
   server.addHook('onClose', () => reports.close())
+  return reports
+}
+
+function visitorRoutes(api: Api, { app, server, gatekeeper, votes }: Parts): void {
+  const { pool, clock } = app
+  const reports = reportLimit(app, server)
 
   api.handle('voteForListing', async ({ caller, params }) => {
     const votedAt = await votes.voteAs(caller.userId, params.botId)

@@ -94,7 +94,11 @@ function ownSubscription(db: Db, { userId, id }: Key) {
 
 /** The one for the votes of a listed bot, which is known to be the caller's. */
 export async function getVoteSubscription(db: Db, listingId: string): Promise<SubscriptionRow> {
-  return found(await voteSubscription(db, listingId).executeTakeFirst())
+  return found(await findVoteSubscription(db, listingId))
+}
+
+export function findVoteSubscription(db: Db, listingId: string): Promise<SubscriptionRow | undefined> {
+  return voteSubscription(db, listingId).executeTakeFirst()
 }
 
 /** The same, and nobody changes it until the transaction ends. Undefined: there is none. */

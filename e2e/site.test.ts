@@ -5,6 +5,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { startGitServer } from '../server/test/git-server.ts'
 import { findProblems, launchBrowser, missingBrowser } from './browser.ts'
 import { Host } from './host.ts'
+import { beforeEnd } from './server.ts'
 
 const botId = '930000000000000042'
 
@@ -29,6 +30,7 @@ test('from registration to certification and a vote', { skip: missingBrowser }, 
   after(() => git.close())
   const host = new Host()
   await host.start()
+  beforeEnd(() => host.close())
   const { url } = host.running
   const browser = await launchBrowser()
   const seen: string[] = []
@@ -185,7 +187,6 @@ test('from registration to certification and a vote', { skip: missingBrowser }, 
   )
 
   assert.deepEqual(seen, [], 'no script failed, and the policy let everything through')
-  await host.close()
 })
 
 interface Look {

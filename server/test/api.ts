@@ -95,7 +95,6 @@ export async function startTestServer({
   const listening = await listen(server, { host: '127.0.0.1', port: 0 })
   const { port } = listening
   const url = `http://127.0.0.1:${port}`
-  if (isWorking) await work.start()
   let isClosed = false
   const close = async () => {
     if (isClosed) return
@@ -108,5 +107,6 @@ export async function startTestServer({
     await close()
     if (pool.isUp) await checkForSecrets(pool)
   })
+  if (isWorking) await work.start()
   return { url, port, pool, clock, app, work, listening, close }
 }

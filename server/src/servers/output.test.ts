@@ -70,7 +70,7 @@ test('many floods at once cost a bounded number of lines together, and a quiet b
     const last = (botId: string) => output.read(botId, { tail: 1, limit: 1 }).data[0]?.text
     for (const { botId } of [...bots, quiet]) await until('all ends', () => Promise.resolve(last(botId) === 'end'))
     const lines = bots.reduce((sum, { botId }) => sum + output.logOf(botId).lastSeq, 0)
-    assert(lines > 200_000 && lines < 300_000, `${lines} lines of 600,000`)
+    assert(lines > 50_000 && lines < 400_000, `${lines} lines of 600,000`)
     const said = output.read(quiet.botId, { tail: 20, limit: 20 }).data.map(({ text }) => text)
     assert.deepEqual(said, [...Array.from({ length: 9 }, (_, index) => `quiet ${index + 1}`), 'end'])
   } finally {

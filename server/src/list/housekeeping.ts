@@ -21,7 +21,12 @@ export async function pruneList({ pool, clock, log }: App): Promise<void> {
     await deleteAll(pool, 'reports', 'created_at < $1', before(reportsKeptMs))
     await deleteAll(pool, 'registrations', 'expires_at < $1', before(registrationsKeptMs))
     // Only the index knows them as certified still.
-    await pool.query('update standings set is_badged = false where is_badged and certified_until <= $1', [now])
+    await pool.query(
+      `update standings set is_badged = false where bot_id in (
+         select bot_id from standings where is_badged and certified_until <= $1
+         order by bot_id for no key update skip locked)`,
+      [now],
+    )
   } catch (error) {
     if (!(error instanceof DatabaseAway)) log.error({ err: error }, 'old rows of the bot list could not be removed')
   }

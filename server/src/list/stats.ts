@@ -29,7 +29,7 @@ export const statsText = `with told as (
            + interval '${refillMs} milliseconds',
          certified_until = case when $4 or s.certified_until > $3 then $3::timestamptz + interval '3 days'
            else s.certified_until end,
-         is_badged = s.is_badged or $4
+         is_badged = s.is_badged or $4 or coalesce(s.certified_until > $3, false)
        from standings before
        where s.bot_id = $1 and before.bot_id = s.bot_id
          and (s.stats_spent_until is null or s.stats_spent_until not between $6 and $5)

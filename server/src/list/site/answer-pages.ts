@@ -71,7 +71,15 @@ export function viewOf(app: App, request: FastifyRequest): View {
     accepted: request.headers['accept-language'],
   })
   const origin = originOf(app, request)
-  return { t: texts[lang], lang, now: app.clock.now(), origin, path: pathOf(request.url), visitor: undefined }
+  const path = pathOf(request.url)
+  return { t: texts[lang], lang, now: app.clock.now(), origin, path, here: hereOf(path, request), visitor: undefined }
+}
+
+/** A form that was sent cannot be come back to by its address, but what it was sent to can be looked at. */
+function hereOf(path: string, { url, method }: FastifyRequest): string {
+  const query = new URLSearchParams(method === 'GET' ? url.slice(path.length) : '')
+  query.delete('lang')
+  return query.size > 0 ? `${path}?${query.toString()}` : path
 }
 
 function rememberLanguage(app: App, { request, reply }: Exchange): void {

@@ -10,6 +10,7 @@ const view: View = {
   now: new Date('2026-03-30T12:00:00Z'),
   origin: 'https://x.example',
   path: '/list',
+  here: '/list',
   visitor: undefined,
 }
 

@@ -52,14 +52,14 @@ function withLanguage(address: string, language: string): string {
   return `${address}${address.includes('?') ? '&' : '?'}lang=${language}`
 }
 
-function header({ t, path, visitor }: View, { hasSearch = true }: Page): Html {
+function header({ t, path, here, visitor }: View, { hasSearch = true }: Page): Html {
   const link = (href: string, text: string) =>
     html`<a href="${href}"${path === href && html` aria-current="page"`}>${text}</a>`
   return html`<header class="top"><div class="wrap">
 <a class="brand" href="/list"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="var(--accent)"/><path d="M16 8.5v14M11 13h10M8 17.5c.5 4 4 6.5 8 6.5s7.5-2.5 8-6.5" fill="none" stroke="#fff" stroke-width="2.4" stroke-linecap="round"/><circle cx="16" cy="7.5" r="2.2" fill="#fff"/></svg>${t.siteName}</a>
 ${hasSearch && searchForm(t, '')}
 <nav aria-label="${t.nav.label}">${link('/list/bots', t.nav.all)}${link('/list/new', t.nav.new)}${link('/list/certified', t.nav.certified)}${link('/list/register', t.nav.register)}${
-    visitor ? link('/list/my', t.nav.my) : html`<a class="button small" href="${signInUrl(path)}">${t.nav.signIn}</a>`
+    visitor ? link('/list/my', t.nav.my) : html`<a class="button small" href="${signInUrl(here)}">${t.nav.signIn}</a>`
   }</nav>
 </div></header>`
 }
@@ -70,11 +70,11 @@ export function searchForm(t: View['t'], query: string, kept: Readonly<Record<st
 ${Object.entries(kept).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input id="q" name="q" type="search" value="${query}" placeholder="${t.search.placeholder}" maxlength="200" autocomplete="off" accesskey="/"><button aria-label="${t.search.button}">${icons.search}</button></form>`
 }
 
-function footer({ t, lang, path, visitor }: View): Html {
+function footer({ t, lang, here, visitor }: View): Html {
   return html`<footer class="bottom"><div class="wrap">
 <p>${t.footer.text}</p>
 <ul><li><a href="/docs#/list">${t.nav.api}</a></li><li><a href="/">${t.nav.hosting}</a></li>
-${languages.filter((language) => language !== lang).map((language) => html`<li><a href="${path}?lang=${language}" lang="${language}" hreflang="${language}" rel="nofollow">${texts[language].language}</a></li>`)}
+${languages.filter((language) => language !== lang).map((language) => html`<li><a href="${here}${here.includes('?') ? '&' : '?'}lang=${language}" lang="${language}" hreflang="${language}" rel="nofollow">${texts[language].language}</a></li>`)}
 </ul>
 ${visitor && html`<form method="post" action="/sign-out" class="who"><span>${t.nav.signedInAs} <bdi>${visitor.name}</bdi></span> <button class="link">${t.nav.signOut}</button></form>`}
 </div></footer>`

@@ -12,6 +12,9 @@ import { searchForm } from './layout.ts'
 import { mainPage, rowMax, tagChips, tagsOf } from './main-page.ts'
 import { tagUrl, type View } from './view.ts'
 
+// No tag is longer.
+const tagMax = 32
+
 const perPage = 24
 // Where counting stops: see `search.ts`.
 const countedMax = 10_000
@@ -50,7 +53,7 @@ export function listsPages(server: FastifyInstance, parts: ListParts): void {
   named(server, parts, '/list/new', ({ t }) => ({ ...t.newest, wanted: { sort: 'newest' } }))
   named(server, parts, '/list/certified', ({ t }) => ({ ...t.certifiedOnes, wanted: { certified: true } }))
   named(server, parts, '/list/tags/:tag', ({ t }, { params }) => {
-    const tag = normalTag((params as { tag: string }).tag)
+    const tag = normalTag((params as { tag: string }).tag.slice(0, tagMax))
     return { title: t.tagPage.title(tag), lead: t.tagPage.lead(tag), wanted: { tag }, path: tagUrl(tag) }
   })
 }
@@ -100,7 +103,7 @@ async function findList(search: Search, wanted: Wanted, { query }: FastifyReques
 /** Whatever cannot be read is as if it were not there: these addresses are typed and shared. */
 function readWanted({ query }: FastifyRequest): Wanted {
   const q = readText(query, 'q')?.trim().slice(0, 200)
-  const tag = readText(query, 'tag')?.slice(0, 32)
+  const tag = readText(query, 'tag')?.slice(0, tagMax)
   return {
     q: q === '' ? undefined : q,
     tag: tag === undefined || normalTag(tag) === '' ? undefined : normalTag(tag),

@@ -98,3 +98,8 @@ suite('Markdown from strangers', () => {
       assert(render(text).length < 200_000)
   })
 })
+
+test('an address that is written once is not repeated thousands of times', () => {
+  const text = `[a]: https://x.example/${'y'.repeat(5_000)}\n\n${'[a] '.repeat(3_000)}`
+  assert.ok(render(text).length < 4 * text.length)
+})

@@ -33,7 +33,8 @@ function hasHugeTable(text: string): boolean {
 }
 
 function makeRenderer(): InstanceType<typeof MarkdownIt> {
-  const renderer = new MarkdownIt({ html: false, linkify: true, maxNesting: 20 })
+  // Without link references: an address that is written once could be repeated thousands of times.
+  const renderer = new MarkdownIt({ html: false, linkify: true, maxNesting: 20 }).disable('reference')
   renderer.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false })
   renderer.validateLink = (url) => /^(https?:\/\/|mailto:)[^\s]+$/i.test(url)
   renderer.core.ruler.push('safe', ({ tokens }) => {

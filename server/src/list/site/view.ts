@@ -18,6 +18,8 @@ export interface View {
   readonly origin: string
   /** Without the query. */
   readonly path: string
+  /** With it, for whoever comes back; the language apart. */
+  readonly here: string
   readonly visitor: Visitor | undefined
 }
 

@@ -50,13 +50,13 @@ export function webhookPages(server: FastifyInstance, parts: Parts & { readonly 
     const view = await readView(parts, { request, reply })
     if (!view.visitor) return sendPrivate(reply, view, signInPage(view, view.t.my.title))
     const { t } = view
-    const notes: Record<string, string> = {
-      saved: t.my.saved,
-      tested: t.webhook.tested,
-      removed: t.webhook.removed,
-      waiting: t.webhook.testLimit,
-    }
-    const note = notes[readText(request.query, 'note') ?? '']
+    const notes = new Map([
+      ['saved', t.my.saved],
+      ['tested', t.webhook.tested],
+      ['removed', t.webhook.removed],
+      ['waiting', t.webhook.testLimit],
+    ])
+    const note = notes.get(readText(request.query, 'note') ?? '')
     return sendPrivate(reply, view, webhookPage(view, await read(view.visitor.userId, request.params.botId), { note }))
   })
 

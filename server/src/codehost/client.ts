@@ -275,12 +275,15 @@ function uniqueById<T extends { readonly id: number }>(items: readonly T[]): T[]
   return [...new Map(items.map((item) => [item.id, item])).values()]
 }
 
-/** 429, or 403 with the fields of a limit. */
+/** 429, or 403 that names a limit: in its fields, or, as some do, only in words. */
 function isLimited({ status, response }: RequestError): boolean {
-  const headers = response?.headers
+  if (status !== 403) return status === 429
+  const { headers, data } = response ?? {}
+  const { message } = (data ?? {}) as { message?: unknown }
   return (
-    status === 429 ||
-    (status === 403 && (headers?.['retry-after'] !== undefined || headers?.['x-ratelimit-remaining'] === '0'))
+    headers?.['retry-after'] !== undefined ||
+    headers?.['x-ratelimit-remaining'] === '0' ||
+    (typeof message === 'string' && /rate limit/i.test(message))
   )
 }
 

@@ -78,6 +78,22 @@ test('an unsigned, wrongly signed or altered event is 401, and nothing of it is 
   assert.deepEqual(await deploymentsOf(server, ann, botId), [])
 })
 
+test('what was pushed and still waits goes with the link, and a commit that was told of is told of to the end', async () => {
+  for (const unlink of [true, false]) {
+    const { server, ann, repo, botId } = await startLinked()
+    await sendEvent(server, { body: pushOf(repo) })
+    await untilHandled(server)
+    const [waiting] = await deploymentsOf(server, ann, botId)
+    assert.equal(waiting?.['status'], 'queued')
+    if (unlink) await call(server, `DELETE /bots/${botId}/repo`, { as: ann })
+    else assert.equal((await link(server, ann, botId, await makeRepo(server, 'ann/other'))).status, 200)
+    const [dropped] = await deploymentsOf(server, ann, botId)
+    assert.equal(dropped?.['status'], 'superseded')
+    const statuses = await server.pool.query('select state from commit_statuses')
+    assert.deepEqual(statuses, [{ state: 'error' }])
+  }
+})
+
 test('a signed event is 202 at once; what is no event is 400, 413 or 415', async () => {
   const { server, repo } = await startLinked()
   assert.deepEqual((await sendEvent(server, { event: 'ping', body: { zen: 'x' } })).body, { accepted: true })

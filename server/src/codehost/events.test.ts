@@ -56,6 +56,7 @@ test('a push is read as the commit that was pushed, by numbers', () => {
   assert.equal(read({ deleted: true, after: '0'.repeat(40), head_commit: null }).commitSha, undefined)
   assert.equal(Buffer.byteLength(read({ head_commit: { message: 'é'.repeat(2000) } }).commitMsg), 1024)
   assert.equal(read({ head_commit: { message: 'a\0b\ud800' } }).commitMsg, 'ab\ufffd')
+  assert.equal(read({ head_commit: { message: `${'x'.repeat(3000)} [Skip Deploy]` } }).isSkipWanted, true)
 })
 
 test('what a push changed is known only if all of it was told', () => {

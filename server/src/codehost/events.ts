@@ -18,6 +18,8 @@ export interface Push {
   /** Undefined: the branch was deleted. */
   readonly commitSha: string | undefined
   readonly commitMsg: string
+  /** Its message asks not to deploy it. */
+  readonly isSkipWanted?: true
   /** Paths that it changed; null: not all of them are known. */
   readonly changes: readonly string[] | null
   readonly pushedAt: string | undefined
@@ -119,6 +121,7 @@ function readPush(payload: Json, installationId: number): Push | undefined {
   if (!refName?.startsWith(branchPrefix) || repoId === undefined || fullName === undefined) return undefined
   const branch = refName.slice(branchPrefix.length)
   const sha = asText(after)
+  const message = asText(asObject(head_commit)['message']) ?? ''
   const isGone = deleted === true || sha === undefined || !/^[0-9a-f]{40}$/.test(sha) || /^0+$/.test(sha)
   return {
     kind: 'push',
@@ -128,7 +131,9 @@ function readPush(payload: Json, installationId: number): Push | undefined {
     branch,
     isDefaultBranch: branch === default_branch,
     commitSha: isGone ? undefined : sha,
-    commitMsg: cutToBytes(asText(asObject(head_commit)['message']) ?? ''),
+    commitMsg: cutToBytes(message),
+    // All of the message counts, also what is too long to be kept.
+    ...(/\[skip deploy\]/i.test(message) && { isSkipWanted: true }),
     changes: changedPaths(payload),
     pushedAt: readTime(pushed_at),
   }

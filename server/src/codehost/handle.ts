@@ -40,8 +40,9 @@ export async function handle(
 
 async function handlePush(db: Db, push: Push, deployer: PushDeployer): Promise<string> {
   const { repoId, installationId, fullName } = push
-  await confirmLinks(db, { repoId, installationId }, fullName)
+  // The bots are locked first, as when one of them is deleted.
   const linked = await listLinkedBots(db, { repoId, installationId })
+  await confirmLinks(db, { repoId, installationId }, fullName)
   const bots = linked.filter(
     ({ git_branch, auto_deploy_enabled }) =>
       auto_deploy_enabled && (git_branch === null ? push.isDefaultBranch : git_branch === push.branch),
@@ -66,9 +67,9 @@ async function deployTo(
   if (!isOld && pushedAt !== undefined) await notePush(db, bot_id, pushedAt)
 }
 
-function whySkipped({ commitSha, commitMsg, branch }: Push): string | undefined {
+function whySkipped({ commitSha, isSkipWanted, branch }: Push): string | undefined {
   if (commitSha === undefined) return `The branch ${branch} was deleted.`
-  if (/\[skip deploy\]/i.test(commitMsg)) return 'The message of the commit says [skip deploy].'
+  if (isSkipWanted) return 'The message of the commit says [skip deploy].'
   return undefined
 }
 

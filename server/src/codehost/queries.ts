@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Db } from '../db/pool.ts'
 import type { LinkProblem, Tables } from '../db/tables.ts'
+import { wake } from '../jobs/wake.ts'
 
 export type ConnectionRow = Selectable<Tables['codehost_connections']>
 
@@ -121,7 +122,7 @@ export interface Link {
   readonly fullName: string
 }
 
-/** Instead of the link that there was. */
+/** Instead of the link that there was. What was pushed to that one, and still waits, is not deployed. */
 export async function saveLink(db: Db, botId: string, link: Link, now: Date): Promise<void> {
   const values = {
     installation_id: link.installationId,
@@ -136,10 +137,25 @@ export async function saveLink(db: Db, botId: string, link: Link, now: Date): Pr
     .values({ bot_id: botId, ...values })
     .onConflict((conflict) => conflict.column('bot_id').doUpdateSet(values))
     .execute()
+  await dropPushes(db, botId, now)
 }
 
-export async function deleteLink(db: Db, botId: string): Promise<void> {
+export async function deleteLink(db: Db, botId: string, now: Date): Promise<void> {
   await db.deleteFrom('codehost_links').where('bot_id', '=', botId).execute()
+  await dropPushes(db, botId, now)
+}
+
+/** They would be built from whatever the bot is made of now, under the name of a commit that this is not. */
+async function dropPushes(db: Db, botId: string, now: Date): Promise<void> {
+  const dropped = await db
+    .updateTable('deployments')
+    .set({ status: 'superseded', finished_at: now })
+    .where('bot_id', '=', botId)
+    .where('status', '=', 'queued')
+    .where('is_push', '=', true)
+    .returning('id')
+    .execute()
+  for (const { id } of dropped) await wake(db, 'state', id)
 }
 
 /** Which links something happened to: of one repository, of one installation, or of both. */

@@ -99,6 +99,15 @@ test('a state is good once, in the browser and for the person that it was given 
   assert.match((await stopped.open(last)).text, /"code":"account_suspended"/)
 })
 
+test('a connection with words that make no sense is 400', async () => {
+  const server = await startTestServer()
+  const ann = await signIn(server, 'ann')
+  const connect = await call(server, 'GET /auth/codehost/connect?prompt=maybe', { as: ann })
+  assert.deepEqual([connect.status, connect.body['code']], [400, 'validation_failed'])
+  const back = await call(server, `GET /auth/codehost/callback?state=${'x'.repeat(201)}`)
+  assert.deepEqual([back.status, back.body['code']], [400, 'validation_failed'])
+})
+
 test('a page of another site cannot begin a connection', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')

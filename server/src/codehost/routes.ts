@@ -74,7 +74,7 @@ export function codehostRoutes(api: Api, app: App, { credentials }: { credential
 
   api.handle('disconnectRepo', async ({ caller, params, db }) => {
     const { id: botId } = await getOwnedBot(db, caller.userId, params.id)
-    await deleteLink(db, botId)
+    await tx(db, (db) => deleteLink(db, botId, app.clock.now()))
     return { botId, disconnected: true as const }
   })
 }

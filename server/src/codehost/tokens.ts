@@ -15,6 +15,7 @@ import {
 const purpose = 'codehost-tokens'
 // One that ends while a request is under way is as good as none.
 const marginMs = 60_000
+const refreshMs = 9_000
 // Longer than whoever refreshes waits for the platform.
 const leaseMs = 15_000
 const pollMs = 50
@@ -58,7 +59,9 @@ export async function findAccess(
       return { connection, accessToken }
     const until = new Date(now.getTime() + leaseMs)
     if (await claimRefresh(db, connection, { now, until })) {
-      if (!(await refresh(app, client, { connection, refreshToken, signal }))) return undefined
+      // Not with the caller's patience: a refresh that is broken off half-way may have used up the token.
+      const ended = await refresh(app, client, { connection, refreshToken, signal: AbortSignal.timeout(refreshMs) })
+      if (!ended) return undefined
     } else if (signal.aborted) throw new AppError('platform_timeout')
     else await sleep(pollMs)
   }

@@ -164,6 +164,8 @@ async function fetchSource(
     })
     return
   }
+  if (work.is_push)
+    throw new StepError('repository_unlinked', 'The bot is no longer linked to the repository that this was pushed to.')
   await sources.copyTo({ ...work, id: work.bot_id }, into, say)
 }
 

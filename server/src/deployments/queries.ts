@@ -54,7 +54,8 @@ export async function insertDeployment(
     .executeTakeFirstOrThrow()
   if (waiting.count >= waitingMax)
     throw new AppError('limit_reached', { detail: `${waitingMax} deployments of this bot are waiting already.` })
-  const superseded = push ? await supersedePushes(db, botId, now) : []
+  if (push) await supersedePushes(db, botId, now)
+  const undeployed = push ? await listUndeployed(db, botId) : []
   const node = server.node_id ?? nodeId
   if (server.node_id === null)
     await db.updateTable('servers').set({ node_id: node }).where('bot_id', '=', botId).execute()
@@ -70,7 +71,7 @@ export async function insertDeployment(
       commit_sha: push?.commitSha ?? null,
       commit_msg: push?.commitMsg ?? null,
       is_push: push !== undefined,
-      push_changes: push ? unionOf([push.changes, ...superseded]) : null,
+      push_changes: push ? unionOf([push.changes, ...undeployed]) : null,
       rollback_of: rollbackOf ?? null,
       previous_release_id: null,
       error: null,
@@ -86,18 +87,39 @@ export async function insertDeployment(
   return deployment
 }
 
-/** Returns what they had changed, which the newer one brings along. */
-async function supersedePushes(db: Db, botId: string, now: Date): Promise<(string[] | null)[]> {
+async function supersedePushes(db: Db, botId: string, now: Date): Promise<void> {
   const superseded = await db
     .updateTable('deployments')
     .set({ status: 'superseded', finished_at: now })
     .where('bot_id', '=', botId)
     .where('status', '=', 'queued')
     .where('is_push', '=', true)
-    .returning(['id', 'push_changes'])
+    .returning('id')
     .execute()
   for (const { id } of superseded) await wake(db, 'state', id)
-  return superseded.map(({ push_changes }) => push_changes)
+}
+
+// More of them, and it is not worth while to know exactly.
+const undeployedMax = 50
+
+/** What pushes have changed that came to nothing since the last success: the next one brings it along. */
+async function listUndeployed(db: Db, botId: string): Promise<(string[] | null)[]> {
+  const rows = await db
+    .selectFrom('deployments')
+    .select('push_changes')
+    .where('bot_id', '=', botId)
+    .where('is_push', '=', true)
+    .where('status', 'in', ['failed', 'canceled', 'superseded'])
+    .where((eb) => eb.or([eb('error', 'is', null), eb(sql<string>`error ->> 'code'`, '<>', skippedCode)]))
+    .where(
+      'id',
+      '>',
+      sql<string>`coalesce((select max(id) from deployments where bot_id = ${botId} and status = 'succeeded'), '')`,
+    )
+    .orderBy('id', 'desc')
+    .limit(undeployedMax + 1)
+    .execute()
+  return rows.length > undeployedMax ? [null] : rows.map(({ push_changes }) => push_changes)
 }
 
 /** Null: of one of them it is not known. */

@@ -85,12 +85,15 @@ declare
   end;
   at timestamptz := coalesce(new.finished_at, new.started_at, new.created_at);
 begin
-  insert into commit_statuses (deployment_id, installation_id, repo_id, commit_sha, state, next_at, created_at)
-    select new.id, installation_id, repo_id, new.commit_sha, wanted, at, at
-    from codehost_links where bot_id = new.bot_id and problem is null
-    on conflict (deployment_id) do update
-      set state = excluded.state, next_at = excluded.next_at, attempts = 0
-      where commit_statuses.state <> excluded.state;
+  -- What was told once is told to the end, also if the bot was unlinked meanwhile.
+  update commit_statuses set state = wanted, next_at = at, attempts = 0
+    where deployment_id = new.id and state <> wanted;
+  if not found then
+    insert into commit_statuses (deployment_id, installation_id, repo_id, commit_sha, state, next_at, created_at)
+      select new.id, installation_id, repo_id, new.commit_sha, wanted, at, at
+      from codehost_links where bot_id = new.bot_id and problem is null
+      on conflict (deployment_id) do nothing;
+  end if;
   if found then
     perform pg_notify('botberth_work', 'codehost ' || new.id);
   end if;

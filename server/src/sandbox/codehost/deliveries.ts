@@ -45,6 +45,7 @@ export async function insertDelivery(
   await db
     .deleteFrom('sandbox_deliveries')
     .where('id', '<=', id - keptMax)
+    .where('status', '<>', 'waiting')
     .execute()
 }
 

@@ -2,7 +2,7 @@
 // (and a database) each; with NAME only the files whose path contains it.
 // npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes, and `x.slow.test.ts` beside `x.ts`.
 // npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against
-// TEST_DATABASE_URL.
+// TEST_DATABASE_URL, but for those that spend their time with bots.
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -18,6 +18,8 @@ const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
 const slowEnding = '.slow.test.ts'
 // They mostly wait: for processes to start and end, for time to pass. Not the one that looks at the whole machine's network.
 const needProcesses = /\/runtime\/(?!process\/network\.test)|\/send\.test\.ts$/
+
+const withBots = /\/(life|files-live|push|disk-watch)\.db\.test\.ts$/
 
 const root = join(import.meta.dirname, '..')
 // Most of what a test process does at first is to compile what the one before it has compiled.
@@ -41,8 +43,9 @@ async function runTests(): Promise<void> {
   const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts').filter(
     (file) => file.includes(named ?? '') && !file.endsWith(slowEnding),
   )
-  const needDatabase = all.filter((file) => file.endsWith('.db.test.ts'))
-  const others = args.includes('--db-only') ? [] : all.filter((file) => !needDatabase.includes(file))
+  const isDbOnly = args.includes('--db-only')
+  const needDatabase = all.filter((file) => file.endsWith('.db.test.ts') && !(isDbOnly && withBots.test(file)))
+  const others = isDbOnly ? [] : all.filter((file) => !file.endsWith('.db.test.ts'))
   const together = [...others.filter((file) => needProcesses.test(file)), ...needDatabase]
   await runFiles(
     'Unit',
@@ -57,7 +60,7 @@ async function runTests(): Promise<void> {
   try {
     await runFiles(`With ${postgres.version}`, together, {
       concurrency: Math.max(4, cpus().length),
-      checkContract: named === undefined,
+      checkContract: named === undefined && !isDbOnly,
     })
   } finally {
     await postgres.stop()

@@ -2,7 +2,7 @@
 // (and a database) each; with NAME only the files whose path contains it.
 // npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes, and `x.slow.test.ts` beside `x.ts`.
 // npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against
-// TEST_DATABASE_URL, but for those that spend their time with bots.
+// TEST_DATABASE_URL, but for those that ask it nothing new.
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -19,7 +19,9 @@ const slowEnding = '.slow.test.ts'
 // They mostly wait: for processes to start and end, for time to pass. Not the one that looks at the whole machine's network.
 const needProcesses = /\/runtime\/(?!process\/network\.test)|\/send\.test\.ts$/
 
-const withBots = /\/(life|files-live|push|disk-watch)\.db\.test\.ts$/
+// Bots, pages, the sandbox and wrong input: they ask PostgreSQL nothing that others do not.
+const askNothingNew =
+  /\/(life|files-live|push|disk-watch|bad-input|door)\.db\.test\.ts$|\/(sandbox|site|stream)\/|pages\.db\.test/
 
 const root = join(import.meta.dirname, '..')
 // Most of what a test process does at first is to compile what the one before it has compiled.
@@ -44,7 +46,7 @@ async function runTests(): Promise<void> {
     (file) => file.includes(named ?? '') && !file.endsWith(slowEnding),
   )
   const isDbOnly = args.includes('--db-only')
-  const needDatabase = all.filter((file) => file.endsWith('.db.test.ts') && !(isDbOnly && withBots.test(file)))
+  const needDatabase = all.filter((file) => file.endsWith('.db.test.ts') && !(isDbOnly && askNothingNew.test(file)))
   const others = isDbOnly ? [] : all.filter((file) => !file.endsWith('.db.test.ts'))
   const together = [...others.filter((file) => needProcesses.test(file)), ...needDatabase]
   await runFiles(

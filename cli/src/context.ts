@@ -109,8 +109,12 @@ export class Context {
   }
 
   async readStdin(): Promise<string> {
+    return (await this.readStdinBytes()).toString().trim()
+  }
+
+  async readStdinBytes(): Promise<Buffer> {
     const chunks: Buffer[] = []
     for await (const chunk of this.io.stdin as AsyncIterable<Buffer | string>) chunks.push(Buffer.from(chunk))
-    return Buffer.concat(chunks).toString().trim()
+    return Buffer.concat(chunks)
   }
 }

@@ -72,7 +72,8 @@ function withCause({ message, cause }: Error): string {
   return inner?.code ? `${message} (${inner.code})` : message
 }
 
-function exitCodeOf(status: number): number {
+/** Of an answer that is no success. */
+export function exitCodeOf(status: number): number {
   if (status === 401) return exit.loginNeeded
   if (status === 404) return exit.notFound
   if (status === 429) return exit.rateLimited

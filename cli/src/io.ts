@@ -71,6 +71,11 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return all.map(line).join('\n')
 }
 
+/** Names and values, one pair a line. */
+export function pairs(rows: readonly (readonly string[])[], width = 12): string {
+  return rows.map(([name = '', value = '']) => name.padEnd(width) + value).join('\n')
+}
+
 // Han, kana and Hangul take two columns.
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/gu
 

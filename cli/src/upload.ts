@@ -37,9 +37,9 @@ export async function packFolder(folder: string): Promise<Packed> {
 async function addAll(archive: ReturnType<typeof pack>, folder: string, files: readonly string[]): Promise<void> {
   for (const name of files) {
     const path = join(folder, name)
-    const { size, mode, mtime } = await lstat(path)
-    const isLink = (await lstat(path)).isSymbolicLink()
-    if (isLink) {
+    const found = await lstat(path)
+    const { size, mode, mtime } = found
+    if (found.isSymbolicLink()) {
       archive.entry({ name, type: 'symlink', linkname: await readlink(path), mtime })
       continue
     }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
-import { CliError, exit } from '../exit.ts'
+import { CliError, exit, exitCodeOf } from '../exit.ts'
 import type { Act } from '../program.ts'
 import { version } from '../version.ts'
 
@@ -38,9 +38,7 @@ async function request(context: Context, options: Options, method = '', path = '
   })
   context.io.stdout.write(new Uint8Array(await answer.arrayBuffer()))
   if (context.io.stdout.isTTY) context.io.stdout.write('\n')
-  if (answer.ok) return exit.ok
-  const codes: Readonly<Record<number, number>> = { 401: exit.loginNeeded, 404: exit.notFound, 429: exit.rateLimited }
-  return codes[answer.status] ?? (answer.status < 500 ? exit.rejected : exit.failed)
+  return answer.ok ? exit.ok : exitCodeOf(answer.status)
 }
 
 async function bodyOf(context: Context, { field, input }: Options): Promise<string | undefined> {

@@ -2,7 +2,7 @@ import type { Bot } from '@botberth/sdk'
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { formatDuration, formatTime } from '../format.ts'
-import { table } from '../io.ts'
+import { pairs, table } from '../io.ts'
 import type { Act } from '../program.ts'
 
 export function registerBots(program: Command, act: Act): void {
@@ -75,7 +75,7 @@ function describe(bot: Bot): string {
     ['Limits', `${bot.limits.memoryMb} MB memory, ${bot.limits.cpus} CPU, ${bot.limits.diskMb} MB disk`],
     ['Expires', `${formatTime(bot.expiresAt)} (${leftOf(bot)})`],
   ]
-  return rows.map(([name = '', value = '']) => `${name.padEnd(12)}${value}`).join('\n')
+  return pairs(rows)
 }
 
 interface CreateOptions {

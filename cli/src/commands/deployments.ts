@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatBytes, formatSeconds, formatTime } from '../format.ts'
-import { table } from '../io.ts'
+import { pairs, table } from '../io.ts'
 import type { Act } from '../program.ts'
 import { findLink } from '../settings.ts'
 import { packFolder } from '../upload.ts'
@@ -182,7 +182,7 @@ async function show(context: Context, _options: object, id = ''): Promise<void> 
     ...one.steps.map(({ name, status, durationMs }) => [name, `${status} ${formatSeconds(durationMs ?? 0)} s`]),
     ...(one.error ? [['Error', `${one.error.message} (${one.error.code})`]] : []),
   ]
-  context.out.result(one, rows.map(([name = '', value = '']) => `${name.padEnd(12)}${value}`).join('\n'))
+  context.out.result(one, pairs(rows))
 }
 
 async function logs(context: Context, { follow: isFollowing }: { follow?: boolean }, id = ''): Promise<number> {

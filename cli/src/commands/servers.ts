@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatBytes, formatDuration, formatTime } from '../format.ts'
+import { pairs } from '../io.ts'
 import type { Act } from '../program.ts'
 
 type Signal = 'start' | 'stop' | 'restart' | 'kill'
@@ -90,7 +91,7 @@ function describe(bot: Bot, resources: Resources): string {
     ...(restartAt === null ? [] : [['Restarts at', formatTime(restartAt)]]),
     ['Expires', `${formatTime(bot.expiresAt)} (in ${formatDuration(Date.parse(bot.expiresAt) - Date.now())})`],
   ]
-  return rows.map(([key = '', value = '']) => `${key.padEnd(12)}${value}`).join('\n')
+  return pairs(rows)
 }
 
 function oneLine({ state, cpuPercent, memoryBytes, diskBytes }: Resources): string {

@@ -124,9 +124,7 @@ async function verify(context: Context, _options: object, signature = ''): Promi
   const secret = context.io.env['WEBHOOK_SECRET']
   if (!secret)
     throw new CliError('needs_flag', context.text('needsFlag', { flag: 'WEBHOOK_SECRET' }), { exitCode: exit.usage })
-  const chunks: Buffer[] = []
-  for await (const chunk of context.io.stdin as AsyncIterable<Buffer | string>) chunks.push(Buffer.from(chunk))
-  const isGenuine = await verifyWebhook(new Uint8Array(Buffer.concat(chunks)), signature, secret)
+  const isGenuine = await verifyWebhook(new Uint8Array(await context.readStdinBytes()), signature, secret)
   context.out.result({ genuine: isGenuine }, context.text(isGenuine ? 'signatureGood' : 'signatureBad'))
   return isGenuine ? exit.ok : exit.rejected
 }

@@ -11,7 +11,7 @@ import { originOf } from './auth/sessions.ts'
 import { Tokens } from './auth/tokens.ts'
 import { botRoutes } from './bots/routes.ts'
 import type { ChatPlatform } from './chat/client.ts'
-import { CodehostClient } from './codehost/client.ts'
+import type { CodehostClient } from './codehost/client.ts'
 import { eventRoutes } from './codehost/event-routes.ts'
 import { codehostRoutes } from './codehost/routes.ts'
 import { findStoredApp } from './codehost/stored-app.ts'
@@ -167,12 +167,14 @@ export function makeCodehost(app: Omit<App, 'codehost'>, ownUrl: () => string): 
   let made: Promise<CodehostClient | undefined> | undefined
   const make = async () => {
     const settings = config.codehost ?? (await findStoredApp(pool.db, secrets))
+    if (!settings && !config.isLocal) return undefined
+    // Not before somebody needs it: the platform's own library is a tenth of a second of every start.
+    const { CodehostClient } = await import('./codehost/client.ts')
     if (settings)
       return new CodehostClient(
         { ...settings, isSandbox: false, guard: new AddressGuard(config.allowedPrivateNets) },
         app,
       )
-    if (!config.isLocal) return undefined
     const sandbox = { apiUrl: ownUrl() + sandboxApi, isSandbox: true, guard: new AddressGuard(loopbackNets) }
     return new CodehostClient({ ...(await readSandboxApp(sandboxFolder(config), app.clock.now())), ...sandbox }, app)
   }

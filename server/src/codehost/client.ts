@@ -24,8 +24,6 @@ interface Authorization {
   readonly hints: Readonly<Record<string, string>>
 }
 
-// Whoever asks is answered within ten seconds, whatever the platform does.
-export const patienceMs = 8_000
 const retryMs = 200
 const pageSize = 100
 // As many at once as a polite client asks.

@@ -4,7 +4,7 @@ import type { LinkProblem } from '../db/tables.ts'
 import type { AddressGuard } from '../lib/address-guard.ts'
 import { AppError } from '../lib/app-error.ts'
 import { StepError } from '../lib/step-error.ts'
-import { patienceMs } from './client.ts'
+import { patienceMs } from './platform.ts'
 import { type Link, renameRepo } from './queries.ts'
 
 // A platform that is away for longer has an outage; whoever deploys then is told so.

@@ -3,6 +3,9 @@ import type { CodehostApp } from '../config.ts'
 import type { AddressGuard } from '../lib/address-guard.ts'
 import { makeOutgoingAgent } from '../lib/outgoing.ts'
 
+/** Whoever asks is answered within ten seconds, whatever the platform does. */
+export const patienceMs = 8_000
+
 /** The code host that this server works with. */
 export interface Platform extends CodehostApp {
   /** The stand-in of this very server. */

@@ -137,17 +137,17 @@ export async function saveLink(db: Db, botId: string, link: Link, now: Date): Pr
     .values({ bot_id: botId, ...values })
     .onConflict((conflict) => conflict.column('bot_id').doUpdateSet(values))
     .execute()
-  await dropPushes(db, botId, now)
+  await supersedePushes(db, botId, now)
 }
 
 export async function deleteLink(db: Db, botId: string, now: Date): Promise<void> {
   await db.deleteFrom('codehost_links').where('bot_id', '=', botId).execute()
-  await dropPushes(db, botId, now)
+  await supersedePushes(db, botId, now)
 }
 
-/** They would be built from whatever the bot is made of now, under the name of a commit that this is not. */
-async function dropPushes(db: Db, botId: string, now: Date): Promise<void> {
-  const dropped = await db
+/** What was pushed and still waits is not deployed: something else counts from now on. */
+export async function supersedePushes(db: Db, botId: string, now: Date): Promise<void> {
+  const superseded = await db
     .updateTable('deployments')
     .set({ status: 'superseded', finished_at: now })
     .where('bot_id', '=', botId)
@@ -155,7 +155,7 @@ async function dropPushes(db: Db, botId: string, now: Date): Promise<void> {
     .where('is_push', '=', true)
     .returning('id')
     .execute()
-  for (const { id } of dropped) await wake(db, 'state', id)
+  for (const { id } of superseded) await wake(db, 'state', id)
 }
 
 /** Which links something happened to: of one repository, of one installation, or of both. */

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { supersedePushes } from '../codehost/queries.ts'
 import type { Db } from '../db/pool.ts'
 import type { DeploymentStatus, LinkProblem, Step, Tables } from '../db/tables.ts'
 import { wake, waking } from '../jobs/wake.ts'
@@ -85,18 +86,6 @@ export async function insertDeployment(
   await wake(db, 'deployment', botId)
   await wake(db, 'state', deployment.id)
   return deployment
-}
-
-async function supersedePushes(db: Db, botId: string, now: Date): Promise<void> {
-  const superseded = await db
-    .updateTable('deployments')
-    .set({ status: 'superseded', finished_at: now })
-    .where('bot_id', '=', botId)
-    .where('status', '=', 'queued')
-    .where('is_push', '=', true)
-    .returning('id')
-    .execute()
-  for (const { id } of superseded) await wake(db, 'state', id)
 }
 
 // More of them, and it is not worth while to know exactly.

@@ -34,31 +34,12 @@ export class Gatekeeper {
     const { config, pool, clock, log } = app
     this.#app = app
     this.#credentials = credentials
-    this.#public = new RateLimit({
-      name: 'public',
-      limit: config.publicRateLimit,
-      windowMs: publicWindowMs,
-      pool,
-      clock,
-      log,
-    })
-    this.#open = new RateLimit({ name: 'login', limit: openLimit, windowMs: minuteMs, pool, clock, log })
-    this.#api = new RateLimit({
-      name: 'api',
-      limit: config.apiRateLimit ?? apiLimitDefault,
-      windowMs: minuteMs,
-      pool,
-      clock,
-      log,
-    })
-    this.#visitor = new RateLimit({
-      name: 'visitor',
-      limit: config.apiRateLimit ?? visitorLimitDefault,
-      windowMs: minuteMs,
-      pool,
-      clock,
-      log,
-    })
+    const parts = { windowMs: minuteMs, pool, clock, log }
+    const { publicRateLimit, apiRateLimit } = config
+    this.#public = new RateLimit({ ...parts, name: 'public', limit: publicRateLimit, windowMs: publicWindowMs })
+    this.#open = new RateLimit({ ...parts, name: 'login', limit: openLimit })
+    this.#api = new RateLimit({ ...parts, name: 'api', limit: apiRateLimit ?? apiLimitDefault })
+    this.#visitor = new RateLimit({ ...parts, name: 'visitor', limit: apiRateLimit ?? visitorLimitDefault })
     server.addHook('onClose', () => {
       for (const limit of [this.#public, this.#open, this.#api, this.#visitor]) limit.close()
     })

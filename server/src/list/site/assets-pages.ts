@@ -4,7 +4,7 @@ import { assets } from './assets.ts'
 
 /** Styles, script and pictures, which change their names when they change. */
 export function assetPages(server: FastifyInstance): void {
-  for (const { url, type, plain, gzip, brotli } of Object.values(assets)) {
+  for (const { url, type, plain, packed } of Object.values(assets)) {
     server.get(url, (request, reply) => {
       void reply.type(type).headers({
         'cache-control': 'public, max-age=31536000, immutable',
@@ -13,7 +13,7 @@ export function assetPages(server: FastifyInstance): void {
       })
       const encoding = type === 'image/png' ? undefined : encodingFor(request)
       if (encoding === undefined) return reply.send(plain)
-      return reply.header('content-encoding', encoding).send(encoding === 'br' ? brotli : gzip)
+      return reply.header('content-encoding', encoding).send(packed(encoding))
     })
   }
 }

@@ -7,8 +7,8 @@ export interface Asset {
   readonly url: string
   readonly type: string
   readonly plain: Buffer
-  readonly gzip: Buffer
-  readonly brotli: Buffer
+  /** Made when it is first asked for: a server that starts has better things to do. */
+  packed(encoding: 'br' | 'gzip'): Buffer
 }
 
 /** What pages refer to. The hash in the name lets browsers keep each for ever. */
@@ -30,5 +30,11 @@ function read(name: string, type: string): Asset {
   const plain = readFileSync(join(import.meta.dirname, 'assets', name))
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 12)
   const url = `/list/assets/${name.replace('.', `-${hash}.`)}`
-  return { url, type, plain, gzip: gzipSync(plain), brotli: brotliCompressSync(plain) }
+  const made = new Map<string, Buffer>()
+  const packed = (encoding: 'br' | 'gzip') => {
+    const bytes = made.get(encoding) ?? (encoding === 'br' ? brotliCompressSync(plain) : gzipSync(plain))
+    made.set(encoding, bytes)
+    return bytes
+  }
+  return { url, type, plain, packed }
 }

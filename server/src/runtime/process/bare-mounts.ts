@@ -25,7 +25,7 @@ export interface BareMounts {
 /**
  * Our mounts without those below these folders, of which there is one for each bot. Copying, reading and looking through
  * mounts is most of what the start of a bot costs, so it is done where there are few. It lasts until
- * it is closed, or we end; undefined if there is none, or if it shows something else than we see.
+ * it is closed, or until some seconds after our end; undefined if there is none, or if it shows something else than we see.
  */
 export function openBareMounts(without: readonly string[], witness: string): BareMounts | undefined {
   const args = ['-c', leave, 'sh', String(process.pid), ...without]

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { EventSource } from '../server/test/event-source.ts'
 import { type Hit, isSignedWith, startReceiver } from '../server/test/receiver.ts'
+import { type Failpoint, Failpoints } from './failpoints.ts'
 import { Host } from './host.ts'
 import { beforeEnd, count, isReady, makeScratch, postmasterPid, root, stopServer, waitFor } from './server.ts'
 
@@ -135,56 +136,102 @@ test('retries come 1, 5 and 25 seconds after the attempt before, and at most hal
   await host.ask(`DELETE /webhooks/subscriptions/${id}`)
 })
 
-// -- Killed at each attempt --
+// -- Killed at each point of an attempt --
 
-test('a server that is killed before and after the answer to each attempt loses nothing', async () => {
-  const killed = await startHost()
-  const { id, secret } = await subscribe(killed.host, receiver.url('/killed'))
-  let kill = Promise.resolve()
-  /** One after the other: it may send before it has said that it is there. */
-  const killAfter = async (before: Promise<void>) => {
-    await before
-    await killed.host.kill()
-    await killed.host.start()
+/** In this order; between them the server starts again. */
+const killPoints: readonly { point?: Failpoint; isDone?: boolean }[] = [
+  { point: 'claiming', isDone: false }, // the event is written down, and no more
+  { point: 'claiming', isDone: true }, // claimed, and not sent
+  {}, // sent, and not answered
+  { point: 'recovering', isDone: false }, // while the start looks after what the last one left
+  { point: 'settling', isDone: false }, // answered, and that is lost
+  { point: 'settled', isDone: true }, // answered and written down, and the server does not know
+]
+
+test('a server that is killed at each point of an attempt loses nothing, and repeats only what it must', async () => {
+  const clock = join(scratch, 'points-clock')
+  writeFileSync(clock, '0')
+  const { host: victim, source: events } = await startHost({ BOTBERTH_TEST_CLOCK: clock })
+  const failpoints = await Failpoints.open(join(victim.dataDir, 'postgres-18'))
+  const { id, secret } = await subscribe(victim, receiver.url('/points'))
+  // So that the last attempt is the one that disables it.
+  await events.query('update webhook_subscriptions set consecutive_failures = 9')
+  const killedAttempts = process.env['SOAK'] ? [1, 2, 3, 4] : [1, 4]
+  let isRunning = true
+  const run = async () => {
+    if (!isRunning) await victim.start()
+    isRunning = true
   }
-  const again = () => {
-    kill = killAfter(kill)
+  const kill = async () => {
+    await victim.kill()
+    isRunning = false
   }
-  const seen = new Map<number, number>()
-  receiver.answer = ({ attempt }) => {
-    const times = (seen.get(attempt) ?? 0) + 1
-    seen.set(attempt, times)
-    // The first time no answer comes, because the server is gone.
-    if (times === 1) {
-      again()
-      return undefined
+  const hits = () => receiver.at('/points')
+  const expected: number[] = []
+  const userId = await me(victim)
+  const killAt = async (point: Failpoint, isDone: boolean) => {
+    const session = await failpoints.untilReached(point)
+    await kill()
+    await failpoints.release(point, session, { isDone })
+  }
+  const attemptOnce = async (attempt: number) => {
+    writeFileSync(clock, String(attempt * 30_000)) // due
+    await run()
+    expected.push(attempt)
+    await waitFor('the attempt', () => hits().length === expected.length)
+  }
+  const attemptKilled = async (attempt: number) => {
+    for (const { point, isDone = false } of killPoints) {
+      if (point) await failpoints.hold(point)
+      receiver.answer = () => (point ? 500 : undefined)
+      writeFileSync(clock, String(attempt * 30_000))
+      if (expected.length === 0 && point === 'claiming' && !isDone) await events.crash(userId)
+      await run()
+      if (!point || point.startsWith('settl')) expected.push(attempt)
+      if (point) await killAt(point, isDone)
+      else {
+        await waitFor('the request', () => hits().length === expected.length)
+        await kill()
+      }
+      const seen = hits().map(({ attempt }) => attempt)
+      assert.deepEqual(seen, expected, point)
     }
-    if (attempt === 4) return 200
-    // The second time it goes a moment after the answer: that may be written down by then, or not.
-    if (times === 2) setTimeout(again, attempt * 2)
-    return 500
   }
-  await killed.source.crash(await me(killed.host))
-  await waitFor(
-    'the end',
-    async () => {
-      await kill
-      const delivery = await deliveriesOf(killed.host, id).catch(() => [])
-      return delivery[0]?.['status'] === 'delivered'
-    },
-    120_000,
-  )
-  await kill
-  const hits = receiver.at('/killed')
-  assert.deepEqual([...new Set(hits.map(({ attempt }) => attempt))], [1, 2, 3, 4])
-  assert.equal(new Set(hits.map(({ delivery, body }) => delivery + body)).size, 1)
-  assert(hits.every((hit) => isSignedWith(secret, hit)))
-  for (const [index, hit] of hits.slice(1).entries()) assert((hits[index]?.endedAt ?? 0) <= hit.at, 'two at once')
-  const [delivery] = await deliveriesOf(killed.host, id)
-  const attempts = delivery?.['attempts'] as Attempt[]
-  assert(attempts.filter(({ outcome }) => outcome === 'interrupted').length >= 4, JSON.stringify(attempts))
+  for (const attempt of [1, 2, 3, 4]) {
+    if (killedAttempts.includes(attempt)) await attemptKilled(attempt)
+    else await attemptOnce(attempt)
+    await untilTried(events, attempt)
+  }
+  await failpoints.close()
+  await run()
+  assert.equal((await victim.ask(`GET /webhooks/subscriptions/${id}`)).body['status'], 'disabled')
+  const [delivery, ...others] = await deliveriesOf(victim, id)
+  assert.deepEqual([delivery?.['status'], others], ['failed', []])
+  const attempts = (delivery?.['attempts'] ?? []) as Attempt[]
+  const interrupted = attempts.filter(({ outcome }) => outcome === 'interrupted')
+  assert.equal(interrupted.length, 3 * killedAttempts.length)
+  assert.equal(new Set(hits().map(({ delivery, body }) => delivery + body)).size, 1)
+  assert(hits().every((hit) => isSignedWith(secret, hit)))
+  await events.crash(userId)
+  await sleep(500)
+  assert.equal((await deliveriesOf(victim, id)).length, 1)
   receiver.answer = () => 200
 })
+
+/** Waits until the outcome of an attempt is written down, and checks when the next one is due. */
+async function untilTried(events: EventSource, attempt: number): Promise<void> {
+  const text = `select extract(epoch from next_at - (attempts->-1->>'at')::timestamptz)::float8 * 1000 as gap
+    from webhook_deliveries where tries = $1`
+  let gap: number | null | undefined
+  await waitFor('what came of it', async () => {
+    const [row] = await events.query<{ gap: number | null }>(text, [attempt])
+    gap = row?.gap
+    return row !== undefined
+  })
+  const waitMs = [1_000, 5_000, 25_000][attempt - 1]
+  if (waitMs === undefined) assert.equal(gap, null)
+  else assert(typeof gap === 'number' && gap >= waitMs && gap < waitMs + 1_000, `${gap} ms instead of ${waitMs}`)
+}
 
 // -- Killed at any moment --
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { createTestDatabase } from '../../test/db.ts'
+import { until } from '../../test/until.ts'
 import { migrate, readMigrations } from './migrate.ts'
 
 const first = { version: 1, name: '0001_a.sql', sql: 'create table a (id integer)' }
@@ -39,6 +40,22 @@ test('a migration that fails leaves nothing of itself, and the next start goes o
     { version: 1 },
     { version: 2 },
   ])
+})
+
+test('a migration that is killed half-way leaves nothing of itself', async () => {
+  const connectionString = await createTestDatabase({ empty: true })
+  const long = { ...second, sql: `${second.sql}; select pg_sleep(60)` }
+  const migrating = migrate({ connectionString }, () => {}, [first, long])
+  const killed = assert.rejects(migrating, /0002_b\.sql failed/)
+  await until('it to be under way', async () => {
+    const kill =
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)' and datname = current_database()"
+    return (await query(connectionString, kill)).length === 1
+  })
+  await killed
+  assert.deepEqual(await query(connectionString, "select to_regclass('b') as b"), [{ b: null }])
+  await migrate({ connectionString }, () => {}, [first, second])
+  assert.deepEqual(await query(connectionString, 'select count(*)::integer as rows from b'), [{ rows: 0 }])
 })
 
 test('a schema that is newer than the code is refused', async () => {

@@ -14,15 +14,19 @@ const records: Record<string, Partial<Record<number, number[]>>> = {
   'new.example': { [typeAaaa]: [0x20, 0x01, 0x0d, 0xb8, ...Array<number>(11).fill(0), 2] },
 }
 
-/** Answers for the names above, says that others do not exist, and nothing at all for those in `silent.example`. */
+/**
+ * Answers for the names above, says that others do not exist, that it is broken for those in `broken.example`, and
+ * nothing at all for those in `silent.example`.
+ */
 const nameServer = createSocket('udp4', (query, { port, address }) => {
   const { name, type, end } = readQuestion(query)
   if (name.endsWith('silent.example')) return
   const data = records[name]?.[type]
+  const absent = name.endsWith('broken.example') ? 0x82 : 0x83
   const header = Buffer.from([
     ...query.subarray(0, 2),
     0x81,
-    records[name] ? 0x80 : 0x83,
+    records[name] ? 0x80 : absent,
     0,
     1,
     0,
@@ -72,6 +76,10 @@ test('a name has the addresses of both kinds that the name server tells', async 
 
 test('a name that there is not says so', async () => {
   await assert.rejects(lookUp('none.example', sources), { code: 'ENOTFOUND' })
+})
+
+test('a name whose server is broken says so', async () => {
+  await assert.rejects(lookUp('broken.example', sources), { code: 'ESERVFAIL' })
 })
 
 test('the hosts file comes first, in any spelling, and its comments are none', async () => {

@@ -1,15 +1,16 @@
 // One attempt against receivers that do what receivers do. All at once: several of them take their full time.
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { AddressGuard } from '../lib/address-guard.ts'
 import { makeOutgoingAgent } from '../lib/outgoing.ts'
@@ -20,7 +21,8 @@ const guard = new AddressGuard(loopback)
 const agent = makeOutgoingAgent(guard)
 after(() => agent.destroy())
 
-const post = (url: string, over = agent) => send(over, { url, headers: { 'x-test': '1' }, body: Buffer.from('{}') })
+const post = (url: string, over = agent, body = Buffer.from('{}')) =>
+  send(over, { url, headers: { 'x-test': '1' }, body })
 
 async function open<S extends Server>(server: S, host = '127.0.0.1'): Promise<number> {
   const sockets = new Set<Socket>()
@@ -55,20 +57,41 @@ const drip = async (socket: Socket, text: string, everyMs: number) => {
 
 const skip = spawnSync('openssl', ['version']).status === 0 ? false : 'needs openssl'
 
-const certificate = (name: string, days: string) => {
+/** Signed by somebody whom the machine trusts from now on, if told. */
+function certificate(name: string, { days = '1', isTrusted = true } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'botberth-'))
-  const [key, cert] = [join(folder, 'key'), join(folder, 'cert')]
-  execFileSync(
-    'openssl',
-    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=${name} -days ${days} -keyout ${key} -out ${cert}`.split(
-      ' ',
-    ),
-    { stdio: 'ignore' },
+  after(() => rmSync(folder, { recursive: true }))
+  const openssl = (line: string) => execFileSync('openssl', line.split(' '), { cwd: folder, stdio: 'ignore' })
+  const key = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
+  openssl(`req -x509 ${key} -subj /CN=authority -days 2 -keyout ca.key -out ca.crt`)
+  openssl(`req -new ${key} -subj /CN=receiver -addext subjectAltName=${name} -keyout key -out request`)
+  openssl(
+    `x509 -req -in request -CA ca.crt -CAkey ca.key -CAcreateserial -copy_extensions copy -days ${days} -out cert`,
   )
-  return { key: readFileSync(key), cert: readFileSync(cert) }
+  const read = (file: string) => readFileSync(join(folder, file), 'utf8')
+  if (isTrusted) setDefaultCACertificates([...getCACertificates('default'), read('ca.crt')])
+  return { key: read('key'), cert: read('cert') }
 }
 
-const slow: { what: string; url: string; error: string | null }[] = [
+/** Where a machine is, but nobody answers: connections that nobody takes in fill its queue, and the next gets no reply. */
+async function openBlackHole(): Promise<string> {
+  const listen =
+    "require('net').createServer().listen({port:0,host:'127.0.0.1',backlog:1},function(){console.log(this.address().port)})"
+  const child = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] })
+  after(() => child.kill('SIGKILL'))
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  child.kill('SIGSTOP')
+  const port = Number(line.toString())
+  const waiting = Array.from({ length: 4 }, () => connect({ port, host: '127.0.0.1' }).on('error', () => {}))
+  after(() => {
+    for (const socket of waiting) socket.destroy()
+  })
+  await sleep(100)
+  assert(waiting.some(({ connecting }) => connecting))
+  return `http://127.0.0.1:${port}/`
+}
+
+const slow: { what: string; url: string; error: string | null; leastMs?: number }[] = [
   { what: 'accepts and is silent', url: await say(() => {}), error: 'timeout' },
   {
     what: 'drips its header',
@@ -93,17 +116,18 @@ const slow: { what: string; url: string; error: string | null }[] = [
     }),
     error: null,
   },
+  { what: 'lets nobody in', url: await openBlackHole(), error: 'timeout', leastMs: 4_900 },
 ]
 
 describe('an attempt ends in time', { concurrency: true }, () => {
-  for (const { what, url, error } of slow)
+  for (const { what, url, error, leastMs = 9_900 } of slow)
     test(`with a receiver that ${what}`, async () => {
       const from = performance.now()
       const outcome = await post(url)
       const tookMs = performance.now() - from
       assert.equal(outcome.error, error)
       assert(tookMs < 12_500, `${tookMs} ms`)
-      if (error === 'timeout') assert(tookMs >= 9_900, `${tookMs} ms`)
+      if (error === 'timeout') assert(tookMs >= leastMs, `${tookMs} ms`)
       assert(outcome.durationMs <= 10_500)
     })
 
@@ -113,6 +137,29 @@ describe('an attempt ends in time', { concurrency: true }, () => {
     assert.equal((await post('http://receiver.example/', silent)).error, 'timeout')
     assert(performance.now() - from < 10_500)
     await silent.destroy()
+  })
+
+  for (const { afterMs, leastMs } of [
+    { afterMs: 3_000, leastMs: 9_900 }, // all of it has ten seconds, not each part
+    { afterMs: 8_000, leastMs: 4_900 }, // the connection has five, with the look-up
+  ])
+    test(`with a name that takes ${afterMs} ms to find, and a receiver that is silent then`, async () => {
+      const found = sleep(afterMs, [{ address: '127.0.0.1', family: 4 }])
+      const late = makeOutgoingAgent(new AddressGuard(loopback, () => found))
+      const { port } = new URL(await say(() => {}))
+      const from = performance.now()
+      assert.equal((await post(`http://receiver.example:${port}/`, late)).error, 'timeout')
+      const tookMs = performance.now() - from
+      assert(tookMs >= leastMs && tookMs < 10_500, `${tookMs} ms`)
+      await late.destroy()
+    })
+
+  test('with a receiver that reads nothing of what it is sent', async () => {
+    const port = await open(createServer((socket) => void socket.pause()))
+    const from = performance.now()
+    const { error } = await post(`http://127.0.0.1:${port}/`, agent, Buffer.alloc(32 * 1024 * 1024))
+    assert.equal(error, 'timeout')
+    assert(performance.now() - from < 10_500)
   })
 })
 
@@ -207,13 +254,16 @@ describe('a receiver that', () => {
       if (status !== undefined) assert.equal(outcome.statusCode, status)
     })
 
-  for (const [what, days] of [
-    ['has made its certificate itself', '1'],
-    ['has the certificate of somebody else', '30'],
-  ] as const)
+  const certificates = {
+    'has a certificate of its own name': { name: 'IP:127.0.0.1', error: null },
+    'has a certificate that nobody knows': { name: 'IP:127.0.0.1', isTrusted: false, error: 'tls' },
+    'has a certificate that is over': { name: 'IP:127.0.0.1', days: '-1', error: 'tls' },
+    'has the certificate of somebody else': { name: 'IP:127.0.0.2', error: 'tls' },
+  }
+  for (const [what, { name, error, ...options }] of Object.entries(certificates))
     test(what, { skip }, async () => {
-      const server = createHttpsServer(certificate('somebody.example', days), (_, response) => response.end())
-      assert.equal((await post(`https://127.0.0.1:${await open(server)}/`)).error, 'tls')
+      const server = createHttpsServer(certificate(name, options), (_, response) => response.end())
+      assert.equal((await post(`https://127.0.0.1:${await open(server)}/`)).error, error)
     })
 
   test('answers with gigabytes costs no memory', async () => {
@@ -325,6 +375,21 @@ describe('addresses that nobody may reach', () => {
   test('and names that are not there say so', async () => {
     const over = strict(() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })))
     assert.equal((await post('http://receiver.example/', over)).error, 'dns')
+    await over.destroy()
+  })
+
+  test('and names whose server is broken do so too, and are looked up anew each time', async () => {
+    const port = await open(createHttpServer((_, response) => response.end()))
+    let asked = 0
+    const over = makeOutgoingAgent(
+      new AddressGuard(loopback, () =>
+        asked++ === 0
+          ? Promise.reject(Object.assign(new Error('broken'), { code: 'ESERVFAIL' }))
+          : Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+      ),
+    )
+    assert.equal((await post(`http://receiver.example:${port}/`, over)).error, 'dns')
+    assert.equal((await post(`http://receiver.example:${port}/`, over)).error, null)
     await over.destroy()
   })
 })

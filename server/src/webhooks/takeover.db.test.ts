@@ -111,6 +111,22 @@ test('a clock that was set back leaves nothing waiting', async () => {
   await until('the attempt', async () => receiver.at(path).length === 1)
 })
 
+test('a clock that was set forward has nothing sent twice', async () => {
+  const { person, path, subscription } = await setUp()
+  const { promise: answered, resolve: answer } = Promise.withResolvers<number>()
+  receiver.answer = (hit) => (hit.path === path ? answered : 200)
+  await crash(one, person)
+  await until('the attempt', async () => receiver.at(path).length === 1)
+  one.clock.advance(3_600_000) // far past its own lease
+  await sleep(1_000) // longer than from one sweep to the next
+  answer(200)
+  receiver.answer = () => 200
+  await untilAllEnded(one)
+  assert.equal(receiver.at(path).length, 1)
+  const [delivery] = await subscription.deliveries()
+  assert.equal(delivery?.['status'], 'delivered')
+})
+
 test('two servers send everything once, and four at a time to each receiver', async () => {
   const two = await startTestServer({ ...options, pool: one.pool, clock: one.clock })
   const all = await Promise.all(Array.from({ length: 4 }, () => setUp()))

@@ -1,5 +1,6 @@
 import { BotberthError } from './errors.ts'
 import type { Health } from './generated.ts'
+import { eachOf, pageSize } from './paging.ts'
 import { openStream, type StreamEvent, type StreamOptions } from './stream.ts'
 import {
   type Answer,
@@ -12,22 +13,6 @@ import {
   Transport,
 } from './transport.ts'
 
-interface PageOf<T> {
-  readonly data: readonly T[]
-  readonly page: number
-  readonly totalPages: number
-}
-
-/** Page after page, as they are asked for. */
-async function* eachOf<T>(read: (page: number) => Promise<PageOf<T>>): AsyncGenerator<T, void, undefined> {
-  for (let page = 1; ; page++) {
-    const { data, totalPages } = await read(page)
-    yield* data
-    if (page >= totalPages) return
-  }
-}
-
-const pageSize = 100
 // As many as a stream may begin with.
 const linesMax = 1_000
 

@@ -1,6 +1,8 @@
 export { Botberth } from './client.ts'
 export { BotberthError, ConnectionError } from './errors.ts'
 export type * from './generated.ts'
+export { BotList } from './list-client.ts'
+export type { Poster, PostingOptions } from './poster.ts'
 export type { StreamEvent, StreamOptions } from './stream.ts'
 export type { CallOptions, ClientOptions } from './transport.ts'
 export { verifyWebhook } from './verify-webhook.ts'

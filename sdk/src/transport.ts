@@ -2,7 +2,7 @@ import { BotberthError, ConnectionError } from './errors.ts'
 import { type Bytes, type Operations, type Problem, type Route, routes } from './generated.ts'
 
 export interface ClientOptions {
-  /** Of the server, such as `https://bots.example`. */
+  /** Of the server, such as `https://bots.example`; or what a hosted bot has in `BOTBERTH_API_URL` or `BOTBERTH_LIST_API_URL`. */
   readonly url: string
   /** `svc_live_…`, or `svc_list_…` for the bot list. */
   readonly apiKey?: string
@@ -51,7 +51,7 @@ export class Transport {
 
   constructor(options: ClientOptions) {
     this.#options = options
-    this.#url = options.url.replace(/\/+$/, '')
+    this.#url = options.url.replace(/(\/api\/v1|\/list\/api)?\/*$/, '')
   }
 
   async call<N extends Name>(name: N, input: Input<N> = {}, options: CallOptions = {}): Promise<Answer<N>> {

@@ -7,12 +7,17 @@ import { Readable, Writable } from 'node:stream'
 import { before, test } from 'node:test'
 import { makeProgram, run } from '@botberth/cli/program.ts'
 import { endpointList } from '@botberth/contract/endpoints.ts'
+import { myBots } from '@botberth/contract/my-bots.ts'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Host } from './host.ts'
 import { beforeEnd, makeScratch, root, waitFor } from './server.ts'
 
 const main = join(root, 'cli/src/main.ts')
 const scratch = makeScratch('cli')
-const host = new Host()
+const listed = '123456789012345678'
+const listKey = `svc_list_${'Cli0'.repeat(10)}`
+const host = new Host({ BOOTSTRAP_LIST_KEY: `${listed}:${listKey}` })
 let key = ''
 
 before(async () => {
@@ -39,7 +44,14 @@ interface How {
 async function call(args: readonly string[], how: How = {}): Promise<Ended> {
   const [stdout, stderr] = [new Sink(), new Sink()]
   const io = {
-    env: { HOME: join(scratch, 'home'), BOTBERTH_URL: host.running.url, BOTBERTH_API_KEY: key, LANG: 'C', ...how.env },
+    env: {
+      HOME: join(scratch, 'home'),
+      BOTBERTH_URL: host.running.url,
+      BOTBERTH_API_KEY: key,
+      BOTBERTH_LIST_KEY: listKey,
+      LANG: 'C',
+      ...how.env,
+    },
     cwd: how.cwd ?? scratch,
     stdin: Readable.from([how.input ?? '']) as unknown as NodeJS.ReadStream,
     stdout: stdout as unknown as NodeJS.WriteStream,
@@ -122,8 +134,16 @@ const lines: readonly (readonly [string, ...string[]])[] = [
   ['repos connect', 'me/none', 'walked'],
   ['repos disconnect', 'walked'],
   ['repos sign-out', '--yes'],
+  ['list stats', '3'],
+  ['list check-vote', '1'],
+  ['list search', 'nobody', 'has', 'this'],
+  ['list show', listed],
+  ['list register'],
   ['api', 'GET', '/me'],
   ['doctor'],
+  ['completion', 'bash'],
+  ['complete', 'bots', ''],
+  ['mcp'],
   ['unlink'],
   ['logout'],
 ]
@@ -150,8 +170,19 @@ const once = new Set([
   'logout',
 ])
 /** One JSON object a line. */
-const streaming = new Set(['deploy', 'rollback', 'logs'])
-const local = new Set(['link', 'unlink', 'webhooks verify', 'logout', 'login'])
+const streaming = new Set(['deploy', 'rollback', 'logs', 'mcp'])
+const local = new Set([
+  'link',
+  'unlink',
+  'webhooks verify',
+  'logout',
+  'login',
+  'list register',
+  'completion',
+  'complete',
+])
+/** Take no key, or none before somebody asks them for something. */
+const keyless = new Set(['templates', 'list search', 'list show', 'mcp'])
 
 test('every command is tried', () => {
   assert.deepEqual(all.toSorted(), lines.map(([name]) => name).toSorted())
@@ -192,7 +223,7 @@ test('every command ends well without a terminal, says its result and nothing se
       const { code, stdout, stderr } = await call(args, how)
       const said = `${args.join(' ')}\n${stdout}\n${stderr}`
       assert((codes[command] ?? [0]).includes(code), `${code}: ${said}`)
-      assert(!said.includes(key) && !said.includes(spareKey), `${command} prints the key`)
+      assert(![key, spareKey, listKey].some((one) => said.includes(one)), `${command} prints the key`)
       if (mode === 'text' || command === 'run') continue
       if (code !== 0 && stdout === '') {
         assert.equal(typeof (JSON.parse(stderr) as { error: { code: string } }).error.code, 'string', said)
@@ -235,12 +266,22 @@ const without: Readonly<Record<string, string>> = {
   createInvite: 'for operators, in the dashboard',
   listReports: 'for operators, in the dashboard',
   updateListing: 'for operators, in the dashboard',
+  postStatsOf: 'for programs made for other lists',
+  checkVoteNumber: 'for programs made for other lists',
+  checkVoteNumberOf: 'for programs made for other lists',
+  listListingDays: 'drawn by the site',
+  getListingWidget: 'an image',
+  voteForListing: 'for people who are signed in, on the site',
+  reportListing: 'on the site',
+  ...Object.fromEntries(
+    Object.keys(myBots).map((name) => [name, 'takes somebody who is signed in: the page that `list register` names']),
+  ),
 }
 
 test('every operation has a command, or a reason why not', () => {
   for (const [name, { method, path, api }] of endpointList) {
-    if (api === 'list') continue // none yet
-    const pattern = new RegExp(`^${method} /api/v1${path.replace(/\{path\}$/, '.+').replace(/\{\w+\}/g, '[^/]+')}$`)
+    const base = api === 'list' ? '/list/api' : '/api/v1'
+    const pattern = new RegExp(`^${method} ${base}${path.replace(/\{path\}$/, '.+').replace(/\{\w+\}/g, '[^/]+')}$`)
     const isAsked = [...asked].some((one) => pattern.test(one))
     assert(isAsked || without[name] !== undefined, `${name} has neither`)
   }
@@ -251,12 +292,15 @@ test('with a wrong key, and with the server gone, every command ends with the ri
   const linked = join(scratch, 'linked')
   for (const folder of [empty, linked]) mkdirSync(folder)
   writeFileSync(join(linked, '.botberth.json'), JSON.stringify({ url: 'http://127.0.0.1:1', botId: 'bot_x' }))
-  const tried = lines.filter(([command]) => !local.has(command) && command !== 'templates')
+  const tried = lines.filter(([command]) => !local.has(command) && !keyless.has(command))
   const each = tried.map(async ([command, ...words]) => {
     const isInit = command === 'init'
     const args = [...command.split(' '), ...(isInit ? [] : words.map((word) => word.replace(/[{}]/g, '')))]
     const how = { cwd: isInit ? empty : linked, input: input[command] ?? '' }
-    const wrong = await call(args, { ...how, env: { BOTBERTH_API_KEY: `${key.slice(0, -1)}!` } })
+    const wrong = await call(args, {
+      ...how,
+      env: { BOTBERTH_API_KEY: `${key.slice(0, -1)}!`, BOTBERTH_LIST_KEY: 'wrong' },
+    })
     const isDoctor = command === 'doctor'
     assert.equal(wrong.code, isDoctor ? 1 : 4, `${command}: ${wrong.stderr}`)
     const gone = await call(args, { ...how, env: { BOTBERTH_URL: 'http://127.0.0.1:1' } })
@@ -385,4 +429,60 @@ test('without a terminal nothing is asked', () => {
     assert.equal(signal, null)
     assert.equal(status, 4, args.join(' '))
   }
+})
+
+test('words are completed: commands, options, and the names of bots, which are remembered for a while', async () => {
+  await call(['bots', 'create', 'completed'])
+  const complete = async (...words: string[]) => (await call(['complete', '--', ...words])).stdout.trim().split('\n')
+  assert.deepEqual(await complete('dep'), ['deploy', 'deployments', 'deployment'])
+  assert.deepEqual(await complete('webhooks', 'dis'), ['disable'])
+  assert.deepEqual(await complete('logs', '--fol'), ['--follow'])
+  assert.deepEqual(await complete('--url', 'x', 'logs', 'comp'), ['completed'])
+  assert.deepEqual(await complete('logs', '--grep', 'comp'), [''])
+  const away = await call(['complete', '--', 'status', 'comp'], { env: { BOTBERTH_API_KEY: 'wrong' } })
+  assert.deepEqual([away.code, away.stdout], [0, 'completed\n'])
+  const script = join(scratch, 'completion.bash')
+  writeFileSync(script, (await call(['completion', 'bash'])).stdout)
+  assert.equal(spawnSync('bash', ['-n', script]).status, 0)
+  assert.equal((await call(['completion', 'tcsh'])).code, 2)
+  await call(['bots', 'delete', 'completed', '--yes'])
+})
+
+test('assistants look after bots through the Model Context Protocol, and change nothing unless they may', async () => {
+  const connect = async (...more: string[]) => {
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: scratch,
+      BOTBERTH_URL: host.running.url,
+      BOTBERTH_API_KEY: key,
+    }
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(new StdioClientTransport({ command: process.execPath, args: [main, 'mcp', ...more], env }))
+    const use = async (name: string, given: Record<string, unknown> = {}) => {
+      const { content, isError } = await client.callTool({ name, arguments: given })
+      const [first] = content as { text: string }[]
+      return { isError: isError === true, text: first?.text ?? '' }
+    }
+    return { client, use }
+  }
+  await call(['bots', 'create', 'assisted'])
+  const looking = await connect()
+  const seen = (await looking.client.listTools()).tools
+  assert(seen.length >= 8 && seen.every(({ annotations }) => annotations?.readOnlyHint))
+  assert.match((await looking.use('list_bots')).text, /"assisted"/)
+  assert.match((await looking.use('explain_last_failure', { bot: 'assisted' })).text, /"lastDeployment": null/)
+  const unknown = await looking.use('show_bot', { bot: 'nobody' })
+  assert(unknown.isError && unknown.text.includes('nobody'))
+  const refused = await looking.use('set_variable', { bot: 'assisted', key: 'A', value: '1' }).catch(String)
+  assert(typeof refused === 'string' || refused.isError)
+  assert((await looking.use('read_logs', { bot: 'assisted', lines: 'many' })).isError)
+  await looking.client.close()
+  const changing = await connect('--write')
+  assert.equal((await changing.client.listTools()).tools.length, 15)
+  assert(!(await changing.use('set_variable', { bot: 'assisted', key: 'A', value: '1' })).isError)
+  assert.match((await changing.use('list_variables', { bot: 'assisted' })).text, /"A"/)
+  const deployed = await changing.use('deploy', { bot: 'assisted' })
+  assert.match(deployed.text, /"status": "(succeeded|failed)"/)
+  await changing.client.close()
+  await call(['bots', 'delete', 'assisted', '--yes'])
 })

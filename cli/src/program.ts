@@ -2,10 +2,13 @@ import { Command, CommanderError, Help } from 'commander'
 import { registerAccount } from './commands/account.ts'
 import { registerApi } from './commands/api.ts'
 import { registerBots } from './commands/bots.ts'
+import { registerCompletion } from './commands/completion.ts'
 import { registerDeployments } from './commands/deployments.ts'
 import { registerDoctor } from './commands/doctor.ts'
 import { registerEnv } from './commands/env.ts'
+import { registerList } from './commands/list.ts'
 import { registerLogs } from './commands/logs.ts'
+import { registerMcp } from './commands/mcp.ts'
 import { registerProject } from './commands/project.ts'
 import { registerRepos } from './commands/repos.ts'
 import { registerServers } from './commands/servers.ts'
@@ -88,7 +91,10 @@ export function makeProgram(io: Io, act: Act): Command {
   registerEnv(program, act)
   registerWebhooks(program, act)
   registerRepos(program, act)
+  registerList(program, act)
   registerApi(program, act)
   registerDoctor(program, act)
+  registerMcp(program, act)
+  registerCompletion(program, act)
   return program
 }

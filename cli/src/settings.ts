@@ -24,12 +24,39 @@ export class SettingsFile {
   }
 
   write(settings: Settings): void {
-    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 })
-    const draft = `${this.path}.${process.pid}`
-    writeFileSync(draft, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 })
-    chmodSync(draft, 0o600)
-    renameSync(draft, this.path)
+    writePrivate(this.path, settings)
   }
+}
+
+interface Names {
+  readonly at: number
+  readonly names: readonly string[]
+}
+
+/** What bots there were a moment ago, for whoever types one of their names. */
+export class NamesFile {
+  readonly #path: string
+
+  constructor(settings: SettingsFile) {
+    this.#path = join(dirname(settings.path), 'names.json')
+  }
+
+  read(url: string): Names | undefined {
+    if (!existsSync(this.#path)) return undefined
+    return (JSON.parse(readFileSync(this.#path, 'utf8')) as Record<string, Names>)[url]
+  }
+
+  write(url: string, names: readonly string[]): void {
+    writePrivate(this.#path, { [url]: { at: Date.now(), names } })
+  }
+}
+
+function writePrivate(path: string, value: unknown): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+  chmodSync(draft, 0o600)
+  renameSync(draft, path)
 }
 
 /** Which bot a folder belongs to. Holds no secret, so that it can be checked in. */

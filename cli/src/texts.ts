@@ -72,6 +72,13 @@ const english = {
   doctorGood: 'All is well.',
   doctorBad: 'Not all is well.',
   nothing: 'Nothing there.',
+  noListKey: 'This takes the key of a listed bot: set BOTBERTH_LIST_KEY.',
+  notANumber: '{text} is no number.',
+  statsTold: 'Told: {servers} servers.',
+  statsCertified: 'Told: {servers} servers. The bot has the check mark.',
+  voted: '{user} voted at {at}.',
+  notVoted: '{user} has not voted today.',
+  shellUnknown: 'There is no completion for {shell}, only for {shells}.',
 } as const
 
 export type TextName = keyof typeof english
@@ -149,6 +156,13 @@ const korean: Record<TextName, string> = {
   doctorGood: '모두 정상입니다.',
   doctorBad: '문제가 있습니다.',
   nothing: '없습니다.',
+  noListKey: '등록된 봇의 키가 필요합니다: BOTBERTH_LIST_KEY를 설정하세요.',
+  notANumber: '{text}은(는) 숫자가 아닙니다.',
+  statsTold: '서버 수 {servers}개를 알렸습니다.',
+  statsCertified: '서버 수 {servers}개를 알렸습니다. 봇에 체크 표시가 있습니다.',
+  voted: '{user}님이 {at}에 투표했습니다.',
+  notVoted: '{user}님은 오늘 투표하지 않았습니다.',
+  shellUnknown: '{shell}용 자동 완성은 없습니다. 있는 것: {shells}.',
 }
 
 export const catalogues = { en: english, ko: korean }

@@ -1,0 +1,67 @@
+import type { Argument, Command, Option } from 'commander'
+import type { Context } from './context.ts'
+import { NamesFile } from './settings.ts'
+
+const freshMs = 5 * 60_000
+// Somebody waits with a finger on the key.
+const patienceMs = 1_000
+
+/** What may stand for the last of these words, which is being typed. */
+export async function candidates(context: Context, program: Command, words: readonly string[]): Promise<string[]> {
+  const typed = (words.at(-1) ?? '').replace(/^""$/, '')
+  const { command, position, isValue } = walk(program, words.slice(0, -1))
+  if (isValue) return []
+  const all = typed.startsWith('-')
+    ? optionsOf(program, command).map(({ long, short }) => long ?? short ?? '')
+    : [...subcommandsOf(command), ...(await valuesOf(context, command.registeredArguments[position]))]
+  return all.filter((one) => one.startsWith(typed))
+}
+
+/** Which command the words lead to, how many arguments it has by now, and whether the next one belongs to an option. */
+function walk(program: Command, words: readonly string[]): { command: Command; position: number; isValue: boolean } {
+  let [command, position, isValue] = [program, 0, false]
+  for (const word of words) {
+    if (isValue) isValue = false
+    else if (word.startsWith('-')) isValue = takesValue(optionsOf(program, command), word)
+    else {
+      const inner = command.commands.find((one) => one.name() === word)
+      if (inner) [command, position] = [inner, 0]
+      else position++
+    }
+  }
+  return { command, position, isValue }
+}
+
+function optionsOf(program: Command, command: Command): readonly Option[] {
+  return command === program ? program.options : [...command.options, ...program.options]
+}
+
+function takesValue(options: readonly Option[], word: string): boolean {
+  return options.some(({ long, short, required }) => required && [long, short].includes(word))
+}
+
+function subcommandsOf(command: Command): string[] {
+  const visible = command.createHelp().visibleCommands(command)
+  return visible.map((one) => one.name())
+}
+
+async function valuesOf(context: Context, argument: Argument | undefined): Promise<readonly string[]> {
+  if (argument?.name() === 'shell') return ['bash', 'zsh', 'fish', 'powershell']
+  return argument?.name() === 'bot' ? botNames(context) : []
+}
+
+/** As they were within the last minutes. Without a server, or a key, there are none to offer. */
+async function botNames(context: Context): Promise<readonly string[]> {
+  const file = new NamesFile(context.settings)
+  try {
+    const known = file.read(context.url)
+    if (known && Date.now() - known.at < freshMs) return known.names
+    const client = await context.client()
+    const bots = await client.bots.list({ signal: AbortSignal.timeout(patienceMs), retries: 0 })
+    const names = bots.map(({ name }) => name)
+    file.write(context.url, names)
+    return names
+  } catch {
+    return [] // a completion that complains would spoil the line that somebody types
+  }
+}

@@ -1,0 +1,61 @@
+import type { Command } from 'commander'
+import { candidates } from '../candidates.ts'
+import type { Context } from '../context.ts'
+import { CliError, exit } from '../exit.ts'
+import type { Act } from '../program.ts'
+
+/** They ask the program itself, with the words so far; the last one is being typed. */
+const scripts: Readonly<Record<string, string>> = {
+  bash: `_botberth() {
+  local IFS=$'\\n'
+  COMPREPLY=($(botberth complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _botberth botberth`,
+  zsh: `#compdef botberth
+_botberth() {
+  local -a found
+  found=("\${(@f)$(botberth complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  [[ -n "$found" ]] && compadd -- "\${found[@]}" || _files
+}
+compdef _botberth botberth`,
+  fish: `function __botberth_complete
+    set -l words (commandline -opc) (commandline -ct)
+    botberth complete -- $words[2..-1] 2>/dev/null
+end
+complete -c botberth -a '(__botberth_complete)'`,
+  powershell: `Register-ArgumentCompleter -Native -CommandName botberth -ScriptBlock {
+  param($word, $ast, $position)
+  $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
+  if ($word -eq '') { $words += '""' }
+  botberth complete -- @words 2>$null | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
+}`,
+}
+
+const shells = Object.keys(scripts)
+
+export function registerCompletion(program: Command, act: Act): void {
+  program
+    .command('completion <shell>')
+    .description(
+      `completion for ${shells.join(', ')}: load it as the shell starts, \`source <(botberth completion bash)\` say`,
+    )
+    .action(act(completion))
+  program
+    .command('complete [words...]', { hidden: true })
+    .description('what may come next')
+    .action(act((context, _options, ...words) => complete(context, program, words.flat() as string[])))
+}
+
+async function completion(context: Context, _options: object, shell = ''): Promise<void> {
+  const script = scripts[shell]
+  if (script === undefined) {
+    const message = context.text('shellUnknown', { shell, shells: shells.join(', ') })
+    throw new CliError('bad_shell', message, { exitCode: exit.usage })
+  }
+  context.out.result({ shell, script }, script)
+}
+
+async function complete(context: Context, program: Command, words: readonly string[]): Promise<void> {
+  const found = await candidates(context, program, words)
+  context.out.result(found, found.join('\n'))
+}

@@ -1,0 +1,108 @@
+import { BotList } from '@botberth/sdk'
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { CliError, exit } from '../exit.ts'
+import { formatTime } from '../format.ts'
+import { pairs, table } from '../io.ts'
+import type { Act } from '../program.ts'
+
+export function registerList(program: Command, act: Act): void {
+  const list = program
+    .command('list')
+    .description('the bot list; what a bot itself does takes its key in BOTBERTH_LIST_KEY')
+  list
+    .command('search [words...]')
+    .description('listed bots, those with the most recent votes first')
+    .option('--tag <tag>', 'only with this tag')
+    .option('--sort <order>', 'votes, servers or newest', 'votes')
+    .option('--certified', 'only with the check mark')
+    .option('--page <number>', '', '1')
+    .option('--limit <number>', '', '20')
+    .action(act(search))
+  list.command('show <id>').description('one listed bot').action(act(show))
+  list.command('stats <servers>').description('tell in how many servers the bot is').action(act(stats))
+  list.command('check-vote <user>').description('whether somebody has voted today').action(act(checkVote))
+  list
+    .command('register')
+    .description('the page where a bot is registered, its key issued anew and its text edited')
+    .action(act(register))
+}
+
+function visitor({ url }: Context): BotList {
+  return new BotList({ url, retries: 2 })
+}
+
+async function bot(context: Context): Promise<BotList> {
+  const fromStdin = context.options.apiKeyStdin ? await context.readStdin() : undefined
+  const apiKey = fromStdin ?? context.io.env['BOTBERTH_LIST_KEY']
+  if (!apiKey) throw new CliError('login_needed', context.text('noListKey'), { exitCode: exit.loginNeeded })
+  return new BotList({ url: context.url, retries: 2, apiKey })
+}
+
+interface SearchOptions {
+  readonly tag?: string
+  readonly sort: string
+  readonly certified?: boolean
+  readonly page: string
+  readonly limit: string
+}
+
+async function search(context: Context, options: SearchOptions, ...words: unknown[]): Promise<void> {
+  const { tag, sort, certified, page, limit } = options
+  const q = words.flat().join(' ')
+  const found = await visitor(context).bots.search(
+    {
+      ...(q !== '' && { q }),
+      ...(tag !== undefined && { tag }),
+      ...(certified && { certified }),
+      sort: sort as 'votes',
+      page: Number(page),
+      limit: Number(limit),
+    },
+    { signal: context.signal },
+  )
+  const rows = found.data.map(({ botId, name, isCertified, serverCount, votesThisMonth, shortDescription }) => [
+    botId,
+    isCertified ? `${name} ✔` : name,
+    String(serverCount ?? '-'),
+    String(votesThisMonth),
+    shortDescription,
+  ])
+  const head = ['ID', 'NAME', 'SERVERS', 'VOTES', 'WHAT IT DOES']
+  context.out.result(found, rows.length > 0 ? table(head, rows) : context.text('nothing'))
+}
+
+async function show(context: Context, _options: object, id = ''): Promise<void> {
+  const one = await visitor(context).bots.get(id, { signal: context.signal })
+  const rows = [
+    ['Name', one.isCertified ? `${one.name} ✔` : one.name],
+    ['Id', one.botId],
+    ['Servers', String(one.serverCount ?? '-')],
+    ['Votes', `${one.votesThisMonth} this month, ${one.votesTotal} in all`],
+    ['Tags', one.tags.join(', ')],
+    ['Listed', formatTime(one.createdAt)],
+    ['Page', `${context.url}/list/bots/${one.botId}`],
+    ['', one.shortDescription],
+  ]
+  context.out.result(one, pairs(rows))
+}
+
+async function stats(context: Context, _options: object, servers = ''): Promise<void> {
+  if (!/^\d+$/.test(servers))
+    throw new CliError('bad_number', context.text('notANumber', { text: servers }), { exitCode: exit.usage })
+  const client = await bot(context)
+  const answer = await client.postStats(Number(servers), { signal: context.signal })
+  context.out.result(answer, context.text(answer.isCertified ? 'statsCertified' : 'statsTold', { servers }))
+}
+
+async function checkVote(context: Context, _options: object, user = ''): Promise<void> {
+  const client = await bot(context)
+  const answer = await client.checkVote(user, { signal: context.signal })
+  const at = answer.votedAt === null ? '' : formatTime(answer.votedAt)
+  context.out.result(answer, context.text(answer.voted ? 'voted' : 'notVoted', { user, at }))
+}
+
+async function register(context: Context): Promise<void> {
+  const url = `${context.url}/list/register`
+  context.out.result({ url }, url)
+}

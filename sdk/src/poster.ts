@@ -28,7 +28,7 @@ export function startPosting(post: Post, { onError = warn, onPosted }: PostingOp
     if (stopped.signal.aborted) return
     timer = setTimeout(() => void once(), hourMs * (1 - jitter + 2 * jitter * Math.random()))
     // Browsers and workers have numbers for timers.
-    if (typeof timer === 'object') timer.unref()
+    ;(timer as { unref?(): void }).unref?.()
   }
   void once()
   return {

@@ -23,6 +23,8 @@ const needProcesses = /\/runtime\/(?!process\/network\.test)|\/send\.test\.ts$/
 const askNothingNew =
   /\/(life|files-live|push|disk-watch|bad-input|door)\.db\.test\.ts$|\/(sandbox|site|stream)\/|pages\.db\.test/
 
+const needMachine = new Set(['many', 'hostile', 'start', 'external', 'attacks', 'firewall'])
+
 const root = join(import.meta.dirname, '..')
 // Most of what a test process does at first is to compile what the one before it has compiled.
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/compile')
@@ -32,7 +34,7 @@ const totals = { passed: 0, failed: 0, skipped: 0 }
 const startedAt = Date.now()
 
 if (args.includes('--soak')) await runSoak(named)
-else if (args.includes('--e2e')) await runFiles('End to end', findEndToEnd(named), { concurrency: 1 })
+else if (args.includes('--e2e')) await runEndToEnd()
 else await runTests()
 
 console.log(`\nTook ${Math.round((Date.now() - startedAt) / 1000)} s.`)
@@ -81,6 +83,21 @@ async function runSoak(name: string | undefined): Promise<void> {
   }
   process.env['SOAK'] = '1'
   await runFiles(`Soak: ${name}`, files, { concurrency: 1 })
+}
+
+/** Two at once, because they mostly wait; then those that measure the machine, or change what all of it sees. */
+async function runEndToEnd(): Promise<void> {
+  const files = findEndToEnd(named)
+  await runFiles(
+    'End to end',
+    files.filter((file) => !needMachine.has(nameOf(file))),
+    { concurrency: 2 },
+  )
+  await runFiles(
+    'End to end, one by one',
+    files.filter((file) => needMachine.has(nameOf(file))),
+    { concurrency: 1 },
+  )
 }
 
 /** Whole servers, and what takes long beside the code that it tests. */

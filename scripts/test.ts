@@ -16,14 +16,14 @@ import { findUnseen } from '../server/test/seen.ts'
 const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
 
 const slowEnding = '.slow.test.ts'
-// They mostly wait: for processes to start and end, for time to pass. Not the one that looks at the whole machine's network.
-const needProcesses = /\/runtime\/(?!process\/network\.test)|\/send\.test\.ts$/
+// They mostly wait: for processes to start and end, for time to pass.
+const needProcesses = /\/runtime\/|\/send\.test\.ts$/
 
 // Bots, pages, the sandbox and wrong input: they ask PostgreSQL nothing that others do not.
 const askNothingNew =
   /\/(life|files-live|push|disk-watch|bad-input|door)\.db\.test\.ts$|\/(sandbox|site|stream)\/|pages\.db\.test/
 
-const needMachine = new Set(['many', 'hostile', 'start', 'external', 'attacks', 'firewall'])
+const needMachine = new Set(['many', 'hostile', 'start', 'external', 'attacks', 'firewall', 'network'])
 
 const root = join(import.meta.dirname, '..')
 // Most of what a test process does at first is to compile what the one before it has compiled.

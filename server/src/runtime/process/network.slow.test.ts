@@ -1,3 +1,4 @@
+// Networks of the real kernel, which takes its time.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,8 +8,6 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type Attempt, hostState, NetworkLab, shell, world } from '../../../test/network-lab.ts'
 import { until } from '../../../test/until.ts'
-import { chooseNet, findRange, findUplinks, isClosed, parseOpenNets, parseRoute } from './network/ranges.ts'
-import { findResolvers } from './network/resolvers.ts'
 import { Network, type NetworkOptions } from './network.ts'
 import { findProgram } from './toolchain.ts'
 
@@ -372,68 +371,4 @@ describe('a network for each bot', () => {
       if (getuid) process.getuid = getuid
     }
   })
-
-  // In a network of its own, as such a firewall would shut in everybody here.
-})
-
-test('a net that this machine uses is not given to bots', () => {
-  const routes = (text: string) => text.split('\n').flatMap((line) => parseRoute(line) ?? [])
-  const wanted = ['198.18.0.0/16', '198.19.0.0/16']
-  const choose = (text: string) => chooseNet(routes(text), 'bbx', wanted)
-  assert.equal(choose('default via 192.0.2.1 dev eth0 \nbroadcast 192.0.2.255 dev eth0 table local'), wanted[0])
-  assert.equal(choose('198.18.0.0/16 dev bbx scope link\nlocal 198.18.0.1 dev bbx table local'), wanted[0])
-  assert.equal(choose('local 198.18.5.1 dev wg0 table local'), wanted[1])
-  assert.equal(choose('unreachable 198.18.0.0/15'), undefined)
-})
-
-test('forwarding is for the ways to the internet and to what is allowed', () => {
-  const lines = [
-    'default proto static \\\tnexthop via 192.0.2.1 dev eth0 weight 1 \\\tnexthop via 192.0.2.9 dev eth1 weight 1',
-    '10.5.0.0/16 dev wg0 scope link',
-    '172.17.0.0/16 dev docker0 scope link',
-    'local 127.0.0.0/8 dev lo table local',
-  ]
-  const routes = lines.flatMap((line) => parseRoute(line) ?? [])
-  assert.deepEqual(findUplinks(routes, []), ['eth0', 'eth1'])
-  assert.deepEqual(findUplinks(routes, ['10.0.0.0/8']), ['eth0', 'eth1', 'wg0'])
-})
-
-test('nets are read as they are meant, or not at all', () => {
-  assert.deepEqual(findRange('10.1.2.3/8'), { first: 0x0a000000, last: 0x0affffff })
-  assert.deepEqual(
-    [findRange('fd00::/8'), findRange('10/8'), findRange('10.0.0.0/33')],
-    [undefined, undefined, undefined],
-  )
-  const closed = (net: string) => isClosed(findRange(net) ?? { first: 0, last: 0 })
-  assert.deepEqual(['10.1.0.0/16', '255.255.255.255', '0.0.0.0/0', '11.0.0.0/8'].map(closed), [
-    true,
-    true,
-    false,
-    false,
-  ])
-  assert.deepEqual(parseOpenNets(['10.0.0.0/8', '10.0.0.1:443', 'fd00::/8']), [
-    { net: '10.0.0.0/8', port: undefined },
-    { net: '10.0.0.1', port: 443 },
-  ])
-  for (const wrong of ['10.0.0.0/8:0', '10.0.0.0/8:70000', 'example.org', '10.0.0.0/8:80; accept'])
-    assert.throws(() => parseOpenNets([wrong]), /neither/)
-})
-
-test("bots ask the host's resolvers, or public ones where those are on its loopback", () => {
-  const folder = `${mkdtempSync(join(tmpdir(), 'botberth-'))}/`
-  const write = (file: string, text: string) => writeFileSync(join(folder, file), text)
-  try {
-    mkdirSync(join(folder, 'etc'))
-    mkdirSync(join(folder, 'run/systemd/resolve'), { recursive: true })
-    write('etc/resolv.conf', 'search lan\n#nameserver 1.2.3.4\nnameserver 10.0.0.2\nnameserver fd00::1\n')
-    assert.deepEqual(findResolvers(folder), { addresses: ['10.0.0.2'] })
-    write('etc/resolv.conf', 'nameserver 127.0.0.53\n')
-    const { addresses, problem } = findResolvers(folder)
-    assert.deepEqual(addresses, ['1.1.1.1', '9.9.9.9'])
-    assert.match(problem ?? '', /^DNS for bots/)
-    write('run/systemd/resolve/resolv.conf', 'nameserver 192.168.1.1\n')
-    assert.deepEqual(findResolvers(folder), { addresses: ['192.168.1.1'] })
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
 })

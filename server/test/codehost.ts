@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { after } from 'node:test'
 import { createAppAuth } from '@octokit/auth-app'
 import { request } from '@octokit/request'
@@ -14,6 +14,7 @@ import { AppError } from '../src/lib/app-error.ts'
 import type { SandboxApp } from '../src/sandbox/codehost/identity.ts'
 import { type SandboxCodehost, sandboxCodehost } from '../src/sandbox/codehost/routes.ts'
 import { startTestServer, TestClock, type TestServer } from './api.ts'
+import { shareSandboxApp } from './sandbox-app.ts'
 import { noteSecret } from './secrets.ts'
 import { until } from './until.ts'
 
@@ -92,10 +93,8 @@ export async function startTestCodehost(
   const { port } = await listen(fastify, { host: '127.0.0.1', port: 0 })
   const origin = `http://127.0.0.1:${port}`
   const [web, api] = [`${origin}/sandbox/codehost`, `${origin}/sandbox/codehost/api/v3`]
-  copyIdentity(server.app.config.dataDir)
+  await shareSandboxApp(server.app.config.dataDir)
   const app = await sandbox.identity()
-  identity ??= readFileSync(identityFile(server.app.config.dataDir), 'utf8')
-  noteSecret(app.clientSecret, app.webhookSecret, app.privateKey)
   let closing: Promise<void> | undefined
   const close = () => {
     closing ??= fastify.close()
@@ -134,20 +133,6 @@ export async function startTestCodehost(
     userToken: (login) => signIn({ origin, app }, login),
     close,
   }
-}
-
-/** A key takes half a second, and no test needs one of its own. */
-let identity: string | undefined
-
-function identityFile(dataDir: string): string {
-  return join(dataDir, 'sandbox', 'codehost', 'app.json')
-}
-
-function copyIdentity(dataDir: string): void {
-  const file = identityFile(dataDir)
-  if (identity === undefined || existsSync(file)) return
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, identity, { mode: 0o600 })
 }
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }

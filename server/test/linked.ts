@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto'
 import type { TestServer } from './api.ts'
 import { type Answer, call } from './call.ts'
 import type { Person } from './people.ts'
+import { shareSandboxApp } from './sandbox-app.ts'
 import { noteSecret } from './secrets.ts'
 import { until } from './until.ts'
 
@@ -12,6 +13,7 @@ type Json = Record<string, unknown>
 /** The JSON interface of the sandbox: `POST /repos`. */
 export async function manage(server: TestServer, request: string, body?: unknown): Promise<Json> {
   const [method = '', path = ''] = request.split(' ')
+  await shareSandboxApp(server.app.config.dataDir)
   const answer = await fetch(`${server.url}/sandbox/codehost${path}`, {
     method,
     headers: { 'content-type': 'application/json' },
@@ -36,6 +38,7 @@ export class Browser {
     url: string,
     headers: Record<string, string> = {},
   ): Promise<{ status: number; location: string; text: string }> {
+    await shareSandboxApp(this.#server.app.config.dataDir)
     const cookie = [...this.jar].map(([name, value]) => `${name}=${value}`).join('; ')
     const answer = await fetch(new URL(url, this.#server.url), { redirect: 'manual', headers: { cookie, ...headers } })
     for (const line of answer.headers.getSetCookie()) {
@@ -155,6 +158,7 @@ export async function sendEvent(
 }
 
 export async function signatureOf(server: TestServer, bytes: string): Promise<string> {
+  await shareSandboxApp(server.app.config.dataDir)
   const client = await server.app.codehost()
   return `sha256=${createHmac('sha256', client?.platform.webhookSecret ?? '')
     .update(bytes)

@@ -17,13 +17,23 @@ import {
 import { type Person, signIn } from '../../test/people.ts'
 import { until } from '../../test/until.ts'
 
+// Nothing is run here: what this machine can keep apart is of no concern.
+const start = (options: Parameters<typeof startTestServer>[0] = {}) =>
+  startTestServer({ isWorking: true, sandbox: 'shim', ...options })
+
+const shared = await start()
+let people = 0
+
+/** On the server that most tests share, as somebody whom no other test knows. */
+const startLinked = () => linkedOn(shared)
+
 /** A bot that is linked and deploys what is pushed; its deployments stay where they are, on a node that is not there. */
-async function startLinked(fields: object = {}) {
-  const server = await startTestServer({ isWorking: true })
-  const ann = await signIn(server, 'ann')
+async function linkedOn(server: TestServer) {
+  const name = `ann${++people}`
+  const ann = await signIn(server, name)
   await connect(server, ann)
-  const repo = await makeRepo(server, 'ann/app')
-  const botId = await makeLinkedBot(server, ann, { repo, fields })
+  const repo = await makeRepo(server, `${name}/app`)
+  const botId = await makeLinkedBot(server, ann, { repo, fields: {} })
   await untilHandled(server)
   return { server, ann, repo, botId }
 }
@@ -86,10 +96,12 @@ test('what was pushed and still waits goes with the link, and a commit that was 
     const [waiting] = await deploymentsOf(server, ann, botId)
     assert.equal(waiting?.['status'], 'queued')
     if (unlink) await call(server, `DELETE /bots/${botId}/repo`, { as: ann })
-    else assert.equal((await link(server, ann, botId, await makeRepo(server, 'ann/other'))).status, 200)
+    else assert.equal((await link(server, ann, botId, await makeRepo(server, `${ann.name}/other`))).status, 200)
     const [dropped] = await deploymentsOf(server, ann, botId)
     assert.equal(dropped?.['status'], 'superseded')
-    const statuses = await server.pool.query('select state from commit_statuses')
+    const statuses = await server.pool.query('select state from commit_statuses where deployment_id = $1', [
+      waiting['id'],
+    ])
     assert.deepEqual(statuses, [{ state: 'error' }])
   }
 })
@@ -127,12 +139,12 @@ test('a signed event is 202 at once; what is no event is 400, 413 or 415', async
 
 test('the pushed commit is deployed for each bot of that branch that wants it, and for no other', async () => {
   const { server, ann, repo, botId } = await startLinked()
-  await manage(server, 'PUT /accounts/anns-org/members', { members: ['ann'] })
+  await manage(server, `PUT /accounts/${ann.name}-org/members`, { members: [ann.name] })
   const others = {
     named: await makeLinkedBot(server, ann, { repo, fields: { gitBranch: 'main' } }),
     release: await makeLinkedBot(server, ann, { repo, fields: { gitBranch: 'release' } }),
     off: await makeLinkedBot(server, ann, { repo, fields: { autoDeployEnabled: false } }),
-    elsewhere: await makeLinkedBot(server, ann, { repo: await makeRepo(server, 'anns-org/app'), fields: {} }),
+    elsewhere: await makeLinkedBot(server, ann, { repo: await makeRepo(server, `${ann.name}-org/app`), fields: {} }),
   }
   const sha = await repo.commit({ 'index.js': 'setInterval(() => {}, 500)' }, { message: 'Second\n\nWith a body' })
   for (const id of [botId, others.named]) {
@@ -232,7 +244,7 @@ test('of the pushes that wait the newest wins, and brings along what the others 
 })
 
 test('a push that is not deployed leaves a record of why', async () => {
-  const { server, ann, repo, botId } = await startLinked()
+  const { server, ann, repo, botId } = await linkedOn(await start())
   const reasonOf = async (more: Record<string, unknown>) => {
     await sendEvent(server, { body: pushOf(repo, more) })
     await untilHandled(server)
@@ -262,6 +274,7 @@ test('a push that is not deployed leaves a record of why', async () => {
 
 test('installations and repositories that go, pause, move or are renamed are known by number; bots keep their links', async () => {
   const { server, ann, repo, botId } = await startLinked()
+  const { name } = ann
   const shown = async () => {
     await untilHandled(server)
     const { fullName, problem } = (await call(server, `GET /bots/${botId}`, { as: ann })).body['repo'] as Record<
@@ -274,42 +287,45 @@ test('installations and repositories that go, pause, move or are renamed are kno
     until(`the link to be ${String(expected)}`, async () => JSON.stringify(await shown()) === JSON.stringify(expected))
   const installation = `/installations/${repo.installationId}`
   await manage(server, `PATCH ${installation}`, { suspended: true })
-  await untilShown(['ann/app', 'suspended'])
+  await untilShown([`${name}/app`, 'suspended'])
   await manage(server, `PATCH ${installation}`, { suspended: false })
-  await untilShown(['ann/app', null])
-  await manage(server, 'PATCH /repos/ann/app', { fullName: 'ann/renamed' })
-  await untilShown(['ann/renamed', null])
-  await makeRepo(server, 'ann/app') // its old name, now another one's; the installation holds only that
-  await untilShown(['ann/renamed', 'removed'])
-  await manage(server, `PATCH ${installation}`, { repositories: ['ann/renamed'] })
-  await untilShown(['ann/renamed', null])
+  await untilShown([`${name}/app`, null])
+  await manage(server, `PATCH /repos/${name}/app`, { fullName: `${name}/renamed` })
+  await untilShown([`${name}/renamed`, null])
+  await makeRepo(server, `${name}/app`) // its old name, now another one's; the installation holds only that
+  await untilShown([`${name}/renamed`, 'removed'])
+  await manage(server, `PATCH ${installation}`, { repositories: [`${name}/renamed`] })
+  await untilShown([`${name}/renamed`, null])
   await manage(server, `DELETE ${installation}`)
-  await untilShown(['ann/renamed', 'removed'])
-  const again = await manage(server, 'POST /installations', { account: 'ann', repositories: ['ann/renamed'] })
-  const body = { botId, repoId: repo.id, repoFullName: 'ann/renamed', installationId: again['id'] }
+  await untilShown([`${name}/renamed`, 'removed'])
+  const again = await manage(server, 'POST /installations', { account: name, repositories: [`${name}/renamed`] })
+  const body = { botId, repoId: repo.id, repoFullName: `${name}/renamed`, installationId: again['id'] }
   assert.equal((await call(server, 'POST /codehost/connect-repo', { as: ann, body })).status, 200)
-  await untilShown(['ann/renamed', null])
+  await untilShown([`${name}/renamed`, null])
   await sendEvent(server, {
     event: 'installation_target',
-    body: { action: 'renamed', account: { login: 'anna' }, installation: { id: again['id'] } },
+    body: { action: 'renamed', account: { login: `${name}a` }, installation: { id: again['id'] } },
   })
-  await untilShown(['anna/renamed', null])
+  await untilShown([`${name}a/renamed`, null])
   const repository = { id: repo.id, full_name: 'bob/renamed' }
   const moved = { action: 'transferred', repository, installation: { id: 1 } }
   await sendEvent(server, { event: 'repository', body: moved })
-  await untilShown(['anna/renamed', 'transferred'])
+  await untilShown([`${name}a/renamed`, 'transferred'])
   await sendEvent(server, {
     event: 'repository',
     body: { ...moved, action: 'deleted', installation: { id: again['id'] } },
   })
-  await untilShown(['anna/renamed', 'deleted'])
+  await untilShown([`${name}a/renamed`, 'deleted'])
   assert.deepEqual(await deploymentsOf(server, ann, botId), [], 'nothing was deployed for it')
 })
 
 test('who takes the app’s rights back is not connected, and pushes deploy nothing of theirs', async () => {
   const { server, ann, repo, botId } = await startLinked()
-  const [row] = await server.pool.query<{ account_id: string }>('select account_id from codehost_connections')
-  const body = { action: 'revoked', sender: { id: Number(row?.account_id), login: 'ann' } }
+  const [row] = await server.pool.query<{ account_id: string }>(
+    'select account_id from codehost_connections where user_id = $1',
+    [ann.id],
+  )
+  const body = { action: 'revoked', sender: { id: Number(row?.account_id), login: ann.name } }
   await sendEvent(server, { event: 'github_app_authorization', body })
   await untilHandled(server)
   assert.equal((await call(server, 'GET /auth/codehost/status', { as: ann })).body['connected'], false)
@@ -320,14 +336,14 @@ test('who takes the app’s rights back is not connected, and pushes deploy noth
 })
 
 test('events that nobody could handle yet are taken up by the next server, once', async () => {
-  const { server, ann, repo, botId } = await startLinked()
+  const { server, ann, repo, botId } = await linkedOn(await start())
   await server.close()
   const idle = await startTestServer({ pool: server.pool, clock: server.clock, dataDir: server.app.config.dataDir })
   await sendEvent(idle, { delivery: 'kept', body: pushOf(repo) })
   assert.deepEqual(await deploymentsOf(idle, ann, botId), [], 'accepted, and nobody there to handle it')
   await idle.close()
   const [one, two] = await Promise.all(
-    [1, 2].map(() => startTestServer({ pool: server.pool, clock: server.clock, isWorking: true })),
+    [1, 2].map(() => start({ pool: server.pool, clock: server.clock, dataDir: server.app.config.dataDir })),
   )
   assert(one && two)
   await untilHandled(one)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestServer, type TestServer } from '../../test/api.ts'
 import { makeOwner } from '../../test/people.ts'
+import { shareSandboxApp } from '../../test/sandbox-app.ts'
 import { noteSecret } from '../../test/secrets.ts'
 import { issueCode } from '../sandbox/codehost/tokens.ts'
 import { startSetup } from './setup.ts'
@@ -21,11 +22,17 @@ async function begin(server: TestServer, organization?: string) {
   return { setup, action: new URL(action), manifest: JSON.parse(text) as Record<string, unknown> }
 }
 
+async function startSandbox(): Promise<TestServer> {
+  const server = await startTestServer()
+  await shareSandboxApp(server.app.config.dataDir)
+  return server
+}
+
 const codeOf = (server: TestServer) =>
   issueCode(server.app, 'manifest', { login: 'ann', redirectUri: 'http://localhost/', challenge: null })
 
 test('the page asks the code host for an app with exactly what is needed', async () => {
-  const server = await startTestServer()
+  const server = await startSandbox()
   const { setup, action, manifest } = await begin(server)
   try {
     assert.equal(action.pathname, '/sandbox/codehost/settings/apps/new')
@@ -49,7 +56,7 @@ test('the page asks the code host for an app with exactly what is needed', async
 })
 
 test('the code comes back by the browser or by hand, only of this set-up, and becomes the app’s keys', async () => {
-  const server = await startTestServer()
+  const server = await startSandbox()
   const { setup, action } = await begin(server)
   try {
     const state = action.searchParams.get('state') ?? ''
@@ -78,7 +85,7 @@ test('the code comes back by the browser or by hand, only of this set-up, and be
 })
 
 test('a stored app is sealed, and the next start works with it', async () => {
-  const sandbox = await startTestServer()
+  const sandbox = await startSandbox()
   const identity = (await sandbox.app.codehost())?.platform
   assert(identity)
   const { appId, privateKey, clientId, clientSecret, webhookSecret } = identity

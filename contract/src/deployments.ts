@@ -31,7 +31,7 @@ export const Deployment = Type.Object({
   steps: Type.Array(
     Type.Object({
       name: OneOf(['fetching', 'installing', 'building', 'starting']),
-      status: OneOf(['running', 'succeeded', 'failed', 'canceled', 'skipped']),
+      status: OneOf(['running', 'waiting', 'succeeded', 'failed', 'canceled', 'skipped']),
       startedAt: Time('When the step began.'),
       durationMs: Nullable(Type.Integer()),
     }),

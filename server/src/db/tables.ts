@@ -197,7 +197,7 @@ export type DeploymentStatus =
 
 export interface Step {
   name: string
-  status: 'running' | 'succeeded' | 'failed' | 'canceled' | 'skipped'
+  status: 'running' | 'waiting' | 'succeeded' | 'failed' | 'canceled' | 'skipped'
   startedAt: string
   durationMs: number | null
 }
@@ -216,6 +216,7 @@ interface DeploymentsTable {
   is_push: Generated<boolean>
   push_changes: Generated<string[] | null>
   is_cancel_wanted: Generated<boolean>
+  not_before: Generated<Date | null>
   error: Json<{ code: string; message: string; lastLog: string }> | null
   steps: ColumnType<Step[], string | undefined, string>
   release: Json<{ start: string; env: Record<string, string> }> | null

@@ -6,7 +6,7 @@ import type { Step } from '../db/tables.ts'
 import { isDiskFull } from '../lib/disk-full.ts'
 import { RunError } from '../lib/run.ts'
 import { sha256 } from '../lib/secret.ts'
-import { StepError } from '../lib/step-error.ts'
+import { AwayError, StepError } from '../lib/step-error.ts'
 import type { Runtime, Workspace } from '../runtime/runtime.ts'
 import { readVariables } from '../servers/variables.ts'
 import { readProject } from '../source/folder.ts'
@@ -29,6 +29,10 @@ import {
 import { swap } from './swap.ts'
 
 const lastLogBytesMax = 8 * 1024
+// Of what a deployment needs and cannot get: outages of a code host last hours, and nobody remembers a push of yesterday.
+const awayMs = 6 * 60 * 60_000
+const firstRetryMs = 2_000
+const longestRetryMs = 5 * 60_000
 
 /** Nothing went wrong: there is nothing to do. */
 class Skipped extends StepError {
@@ -49,11 +53,29 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
   } catch (error) {
     const isCanceled = error instanceof Canceled || signal.reason instanceof Canceled
     if ((signal.aborted && !isCanceled) || error instanceof DatabaseAway) throw error
+    if (error instanceof AwayError && !isCanceled && (await putOff(deployer, work, error))) return
     await end(deployer, work, isCanceled ? 'canceled' : asDiskFull(error, work))
   } finally {
     logs.finish(id)
   }
   await prune(deployer, work)
+}
+
+/**
+ * Back to the queue, so that what is heavy of other bots goes on meanwhile and a newer push can take its place. The longer
+ * it takes, the less often it is tried. False: it has taken too long.
+ */
+async function putOff({ app, logs }: Deployer, work: Work, error: AwayError): Promise<boolean> {
+  const now = app.clock.now().getTime()
+  const { started_at } = (await findUnfinished(app.pool.db, work.id)) ?? work
+  const waitedMs = now - (started_at?.getTime() ?? now)
+  const delayMs = Math.max(error.retryMs, Math.min(longestRetryMs, Math.max(firstRetryMs, waitedMs)))
+  if (waitedMs + delayMs > awayMs) return false
+  const not_before = new Date(now + delayMs)
+  const text = `${error.message} This deployment waits; the next try is at ${not_before.toISOString()}.`
+  logs.write(work, { stream: 'system', phase: 'fetching', text })
+  await changeDeployment(app.pool.db, work.id, { status: 'queued', not_before })
+  return true
 }
 
 /** Releases and logs that nobody can come back to. Best effort: the next deployment tries again. */
@@ -181,12 +203,20 @@ function fetchFromUrl(
   return withSshFiles(app, bot, (files) => fetchCommit({ ...request, ...files, url }))
 }
 
+// Of the code host, whose address was right a moment ago.
+const awayCodes = ['host_not_found', 'host_unreachable', 'host_unavailable']
+
 /** The repository that the bot is linked to, which may be private. */
 async function fetchLinked(app: App, work: Work, request: Omit<FetchRequest, 'url'>): Promise<FetchedCommit> {
   const link = { installationId: Number(work.installation_id), repoId: Number(work.repo_id), problem: work.problem }
-  const source = await openRepository(app, { ...link, fullName: work.full_name ?? '' }, request)
+  const source = await openRepository(app, { ...link, fullName: work.full_name ?? '' })
   request.onLine?.(`Fetching ${source.url}`)
-  return fetchCommit({ ...request, ...source })
+  try {
+    return await fetchCommit({ ...request, ...source })
+  } catch (error) {
+    if (!(error instanceof StepError) || !awayCodes.includes(error.code)) throw error
+    throw new AwayError('codehost_unavailable', 'The code host does not hand out the repository.', { cause: error })
+  }
 }
 
 /** Of a push only what the project watches is worth a release. The first one always is. */
@@ -265,7 +295,7 @@ async function step(
     await run({ phase: name, say })
   } catch (error) {
     const isCanceled = error instanceof Canceled || (error instanceof RunError && error.reason === 'aborted')
-    await note(isCanceled ? 'canceled' : 'failed')
+    await note(isCanceled ? 'canceled' : error instanceof AwayError ? 'waiting' : 'failed')
     throw asStepError(error, name)
   }
   await note('succeeded')
@@ -316,7 +346,7 @@ async function end({ app, logs }: Deployer, work: Work, error: unknown): Promise
   if (!isForeseen) app.log.error({ err: error, deployment: id }, 'a deployment failed')
   const code = isForeseen ? error.code : 'internal'
   const message = isForeseen
-    ? error.message
+    ? `${error.message}${error instanceof AwayError ? ` It was tried for ${awayMs / 3_600_000} hours. Deploy again when it is back.` : ''}`
     : 'Something went wrong on this server. Its operator finds the reason in its log.'
   const lines = logs.read(work, { limit: 50 }).data.map(({ text }) => text)
   const lastLog = lastBytes(

@@ -154,12 +154,20 @@ interface SkippedPush {
 /** Known to the trigger that notes commit statuses too. */
 export const skippedCode = 'push_skipped'
 
-/** The next of each bot that has one. */
-export function listNext(db: Db, nodeId: string): Promise<{ id: string; bot_id: string }[]> {
+interface Next {
+  readonly id: string
+  readonly bot_id: string
+  /** Null: it is due. */
+  readonly not_before: Date | null
+}
+
+/** The next of each bot that has one, also if its time has not come: those behind it wait too. */
+export function listNext(db: Db, nodeId: string): Promise<Next[]> {
   return db
     .selectFrom('deployments')
     .distinctOn('bot_id')
     .select(['id', 'bot_id'])
+    .select(sql<Date | null>`case when is_cancel_wanted then null else not_before end`.as('not_before'))
     .where('node_id', '=', nodeId)
     .where('status', 'in', unfinished)
     .orderBy('bot_id')

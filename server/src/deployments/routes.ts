@@ -88,10 +88,18 @@ export function deploymentJson(row: DeploymentRow): AnswerOf<'getDeployment'> {
     commitSha: row.commit_sha,
     commitMsg: row.commit_msg,
     error: row.error,
-    steps: row.steps as AnswerOf<'getDeployment'>['steps'],
+    steps: stepsOf(row),
     createdAt: row.created_at.toISOString(),
     startedAt: row.started_at?.toISOString() ?? null,
     finishedAt: row.finished_at?.toISOString() ?? null,
     durationMs: row.started_at && row.finished_at ? row.finished_at.getTime() - row.started_at.getTime() : null,
   }
+}
+
+/** What still waited when the deployment was called off does not wait any more. */
+function stepsOf({ steps, finished_at }: DeploymentRow): AnswerOf<'getDeployment'>['steps'] {
+  const shown = steps.map((step) =>
+    step.status === 'waiting' && finished_at ? { ...step, status: 'canceled' as const } : step,
+  )
+  return shown as AnswerOf<'getDeployment'>['steps']
 }

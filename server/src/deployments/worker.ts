@@ -5,6 +5,8 @@ import { Canceled, type Deployer } from './deployer.ts'
 import { listNext } from './queries.ts'
 
 const retryMs = 500
+// A clock that was set forward is noticed within this.
+const longestMs = 60_000
 // Those that wait for a place to be built in cost nothing but memory.
 const atOnceMax = 100
 
@@ -18,6 +20,7 @@ export class DeploymentWorker {
   readonly #nodeId: string
   readonly #running = new Map<string, { id: string; abort: AbortController; done: Promise<void> }>()
   readonly #stopping = new AbortController()
+  #timer: NodeJS.Timeout | undefined
 
   constructor(deployer: Deployer, nodeId: string) {
     this.#deployer = deployer
@@ -44,6 +47,7 @@ export class DeploymentWorker {
   /** Ends what is under way where it is; the next start takes it up. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error('stopping'))
+    clearTimeout(this.#timer)
     for (const { abort } of this.#running.values()) abort.abort(new Error('stopping'))
     await Promise.all([...this.#running.values()].map(({ done }) => done))
   }
@@ -71,10 +75,17 @@ export class DeploymentWorker {
   }
 
   async #takeNext(): Promise<void> {
-    for (const { id, bot_id } of await listNext(this.#deployer.app.pool.db, this.#nodeId)) {
+    const { clock, pool } = this.#deployer.app
+    const waits: number[] = []
+    for (const { id, bot_id, not_before } of await listNext(pool.db, this.#nodeId)) {
       if (this.#running.size >= atOnceMax || this.#stopping.signal.aborted) return
-      if (!this.#running.has(bot_id)) this.#run(bot_id, id)
+      const waitMs = (not_before?.getTime() ?? 0) - clock.now().getTime()
+      if (waitMs > 0) waits.push(waitMs)
+      else if (!this.#running.has(bot_id)) this.#run(bot_id, id)
     }
+    clearTimeout(this.#timer)
+    if (waits.length > 0 && !this.#stopping.signal.aborted)
+      this.#timer = setTimeout(() => this.#pump(), Math.min(...waits, clock.pollMs ?? longestMs)).unref()
   }
 
   #run(botId: string, id: string): void {

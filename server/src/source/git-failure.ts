@@ -58,6 +58,11 @@ const reasons = [
     message: "The repository's host could not be reached. Check host and port of the URL, or try again in a while.",
   },
   {
+    code: 'host_unavailable',
+    pattern: /(returned error:|HTTP) (429|5\d\d)|Empty reply from server|Connection reset by peer|Recv failure/i,
+    message: "The repository's host does not hand it out at present. Try again in a while.",
+  },
+  {
     code: 'repository_refused',
     pattern: /fsck error|invalid path/,
     message:

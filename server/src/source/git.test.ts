@@ -95,7 +95,7 @@ test('each thing that can go wrong on the other side has its own code', async ()
   assert.equal(await codeOf(`${server.url}/nothing-here`), 'repository_not_found')
   assert.equal(await codeOf(server.answer('secret', 'unauthorized')), 'repository_not_found')
   assert.equal(await codeOf(server.answer('moved', 'redirect')), 'repository_redirected')
-  assert.equal(await codeOf(server.answer('broken', 'fail')), 'fetch_failed')
+  assert.equal(await codeOf(server.answer('broken', 'fail')), 'host_unavailable')
   assert.equal(await codeOf('http://127.0.0.1:1/x'), 'host_unreachable')
   assert.equal(
     server.requests.some((request) => request.includes('elsewhere')),

@@ -110,7 +110,10 @@ class Loop {
     try {
       while (!this.#isClosed && (await this.#queue.next()));
       const at = await this.#queue.nextAt()
-      return at && Math.min(Math.max(0, at.getTime() - clock.now().getTime()), clock.pollMs ?? longestMs)
+      if (!at) return undefined
+      const waitMs = at.getTime() - clock.now().getTime()
+      // What is due and was not to be had is in another server's hands: it says nothing if it fails.
+      return waitMs <= 0 ? retryMs : Math.min(waitMs, clock.pollMs ?? longestMs)
     } catch (error) {
       if (!(error instanceof DatabaseAway)) log.error({ err: error }, 'a queue of the code host cannot be worked off')
       return retryMs

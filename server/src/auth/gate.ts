@@ -8,6 +8,7 @@ import { RateLimit } from '../http/rate-limit.ts'
 import type { Caller } from '../http/request.ts'
 import { clientNet } from '../lib/address.ts'
 import { AppError } from '../lib/app-error.ts'
+import { readSignature } from '../lib/signature.ts'
 import type { Credentials } from './credentials.ts'
 import { originOf, sessionCookie } from './sessions.ts'
 
@@ -69,7 +70,10 @@ export class Gatekeeper {
       case 'navigation':
         return this.#navigator(request, reply)
       case 'signed':
-        return undefined // the route looks at the signature, and limits those that are bad
+        // The route checks it on the body, and limits those that are bad. Without one nobody reads a byte of that.
+        return readSignature(request.headers['x-hub-signature-256'])
+          ? undefined
+          : this.limitOpen(request, reply).then(() => Promise.reject(new AppError('signature_invalid')))
       case 'operator':
         return Promise.resolve(this.#caller(request, reply)).then((caller) => {
           if (caller.role !== 'owner') throw new AppError('forbidden')

@@ -1,14 +1,15 @@
 import type { Gatekeeper } from '../auth/gate.ts'
 import type { App } from '../context.ts'
 import type { Api } from '../http/endpoint.ts'
+import { clientNet } from '../lib/address.ts'
 import { AppError, validationError } from '../lib/app-error.ts'
 import { insertEvent } from './event-queue.ts'
 import { isSigned, readEvent } from './events.ts'
 
-// Most events are some ten kilobytes.
-const usualBytesMax = 1024 * 1024
-// Of larger ones at a time, all together: nobody knows yet who sends them.
-const heldBytesMax = 64 * 1024 * 1024
+// Of bodies that are being received: nobody knows yet who sends them. Most events are some ten kilobytes, the largest 25 MB.
+const heldBytesMax = 128 * 1024 * 1024
+// Of one sender: who only pretends to sign cannot keep the others out.
+const shareBytesMax = 64 * 1024 * 1024
 
 /** What the code host tells us: signed, remembered, and handled after it is answered. */
 export function eventRoutes(api: Api, app: App, gatekeeper: Gatekeeper): void {
@@ -16,7 +17,7 @@ export function eventRoutes(api: Api, app: App, gatekeeper: Gatekeeper): void {
 
   api.handle('receiveCodehostEvent', async ({ body, request, reply, db }) => {
     const client = await app.codehost()
-    const bytes = await hold.readAll(body)
+    const bytes = await hold.readAll(body, clientNet(request.ip))
     const { headers } = request
     const text = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined)
     if (!client || !isSigned(bytes, text('x-hub-signature-256'), client.platform.webhookSecret)) {
@@ -50,24 +51,30 @@ function parse(bytes: Buffer): unknown {
 /** Bounds what bodies of strangers take of our memory. */
 class Holder {
   #heldBytes = 0
+  readonly #shares = new Map<string, number>()
 
-  async readAll(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  async readAll(body: AsyncIterable<Uint8Array>, sender: string): Promise<Buffer> {
     const chunks: Uint8Array[] = []
     let size = 0
-    let held = 0
     try {
       for await (const chunk of body) {
         size += chunk.length
         chunks.push(chunk)
-        if (size <= usualBytesMax) continue
-        this.#heldBytes += chunk.length
-        held += chunk.length
-        if (this.#heldBytes > heldBytesMax) throw tooMany()
+        if (this.#count(sender, chunk.length) > shareBytesMax || this.#heldBytes > heldBytesMax) throw tooMany()
       }
     } finally {
-      this.#heldBytes -= held
+      this.#count(sender, -size)
     }
     return Buffer.concat(chunks)
+  }
+
+  /** Returns what is held of this sender. */
+  #count(sender: string, bytes: number): number {
+    this.#heldBytes += bytes
+    const share = (this.#shares.get(sender) ?? 0) + bytes
+    if (share === 0) this.#shares.delete(sender)
+    else this.#shares.set(sender, share)
+    return share
   }
 }
 

@@ -1,6 +1,7 @@
 // What the code host tells us, by its own interface or by hand: who may, what becomes of it, and that it happens once.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { request } from 'node:http'
 import { test } from 'node:test'
 import { startTestServer, type TestServer } from '../../test/api.ts'
 import { call, data } from '../../test/call.ts'
@@ -127,14 +128,58 @@ test('a signed event is 202 at once; what is no event is 400, 413 or 415', async
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   })
   assert.equal(form.body['code'], 'unsupported_media_type')
-  const large = await fetch(`${server.url}/api/v1/codehost/events`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: 'x'.repeat(25 * 1024 * 1024 + 1),
-  })
+  const large = await sendEvent(server, { event: 'ping', body: 'x'.repeat(25 * 1024 * 1024 + 1) })
   assert.equal(large.status, 413)
   const padded = await sendEvent(server, { event: 'ping', body: { zen: 'x'.repeat(3_000_000) } })
   assert.equal(padded.status, 202, 'some megabytes are an event too')
+})
+
+interface Pending {
+  readonly status: Promise<number>
+  end(): void
+}
+
+/** A request whose body does not end; it has been sent as far as it goes when this resolves. */
+async function beginEvent(server: TestServer, headers: Record<string, string>, sizeBytes: number): Promise<Pending> {
+  const asked = request(`${server.url}/api/v1/codehost/events`, {
+    method: 'POST',
+    agent: false,
+    localAddress: '127.0.0.2',
+    headers: { 'content-type': 'application/json', 'transfer-encoding': 'chunked', ...headers },
+  })
+  const status = new Promise<number>((resolve) => {
+    asked.on('response', (answer) => {
+      answer.resume()
+      resolve(answer.statusCode ?? 0)
+    })
+    asked.on('error', () => resolve(0)) // it is cut at the end
+  })
+  const sent = new Promise<void>((resolve) => asked.write('x'.repeat(sizeBytes), () => resolve()))
+  await Promise.race([sent, status])
+  return { status, end: () => asked.destroy() }
+}
+
+test('without a signature no byte of a body is read, and who pretends to sign does not keep the others out', async () => {
+  const { server } = await startLinked()
+  for (const headers of [
+    {},
+    { 'x-hub-signature-256': 'sha256=0' },
+    { 'x-hub-signature-256': `sha1=${'0'.repeat(40)}` },
+  ]) {
+    const unsigned = await beginEvent(server, headers as Record<string, string>, 1)
+    assert.equal(await unsigned.status, 401, 'before its body has come')
+    unsigned.end()
+  }
+  const pretended = { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` }
+  const held: Pending[] = []
+  try {
+    for (let count = 0; count < 3; count++) held.push(await beginEvent(server, pretended, 22 * 1024 * 1024))
+    assert.equal(await Promise.race(held.map(({ status }) => status)), 503, 'one sender holds no more than its share')
+    const genuine = await sendEvent(server, { event: 'ping', body: { zen: 'x'.repeat(24_000_000) } })
+    assert.equal(genuine.status, 202, 'from another address')
+  } finally {
+    for (const { end } of held) end()
+  }
 })
 
 test('the pushed commit is deployed for each bot of that branch that wants it, and for no other', async () => {

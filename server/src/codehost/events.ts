@@ -1,10 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { readSignature } from '../lib/signature.ts'
 
 /** Whether the platform signed exactly these bytes with the secret that we share. Tells nothing by its time. */
 export function isSigned(bytes: Buffer, signature: string | undefined, secret: string): boolean {
-  const [, hex] = /^sha256=([0-9a-f]{64})$/.exec(signature ?? '') ?? []
+  const given = readSignature(signature)
   const wanted = createHmac('sha256', secret).update(bytes).digest()
-  return hex !== undefined && timingSafeEqual(Buffer.from(hex, 'hex'), wanted)
+  return given !== undefined && timingSafeEqual(given, wanted)
 }
 
 /** What matters of a push. */

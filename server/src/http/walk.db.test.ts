@@ -93,6 +93,7 @@ test('every endpoint that needs the database is 503 while it is away', async () 
     'x-api-key': `svc_live_${randomToken()}`,
     authorization: `svc_list_${randomToken()}`,
     cookie: `botberth_session=${randomToken()}`,
+    'x-hub-signature-256': `sha256=${'0'.repeat(64)}`,
   }
   for (const [name, endpoint] of endpointList.filter(([, { access }]) => access !== 'public')) {
     // The ways back from the platforms look at the browser's own cookie first.

@@ -288,6 +288,126 @@ test('of the pushes that wait the newest wins, and brings along what the others 
   )
 })
 
+/** The same person's, linked to a repository that nobody has to ask for. */
+async function anotherBot({ server, ann, repo: other }: Awaited<ReturnType<typeof startLinked>>) {
+  const botId = await makeLinkedBot(server, ann, { repo: other, fields: {} })
+  const repo = { ...other, id: 900_000_000 + ++people, fullName: `${ann.name}/app${people}` }
+  await server.pool.query('update codehost_links set repo_id = $2, full_name = $3 where bot_id = $1', [
+    botId,
+    repo.id,
+    repo.fullName,
+  ])
+  return { server, ann, repo, botId }
+}
+
+/** Pushes one after the other, and tells of them in the order of `heard`. */
+async function pushAll(
+  { server, repo, ann, botId }: Awaited<ReturnType<typeof startLinked>>,
+  heard: readonly { before: string; after: string; second: number; path?: string; message?: string }[],
+) {
+  for (const { before, after, second, path = 'index.js', message = after } of heard) {
+    const body = pushOf(repo, {
+      before: before.repeat(40),
+      after: after.repeat(40),
+      head_commit: { message },
+      commits: [{ added: [path], removed: [], modified: [] }],
+      repository: { id: repo.id, full_name: repo.fullName, default_branch: 'main', pushed_at: 1_800_000_000 + second },
+    })
+    assert.equal((await sendEvent(server, { body })).status, 202)
+    await untilHandled(server)
+  }
+  return (await deploymentsOf(server, ann, botId)).map(
+    ({ status, commitSha }) => `${String(status)} ${String(commitSha)[0]}`,
+  )
+}
+
+const changesOf = async (server: TestServer, botId: string) => {
+  const [row] = await server.pool.query<{ push_changes: string[] }>(
+    `select push_changes from deployments where bot_id = $1 and status = 'queued'`,
+    [botId],
+  )
+  return row?.push_changes
+}
+
+test('the last push wins in whichever order those of one second are heard of', async () => {
+  const linked = await startLinked()
+  const [one, two, three] = [
+    { before: 'f', after: '1', second: 0 },
+    { before: '1', after: '2', second: 0 },
+    { before: '2', after: '3', second: 0 },
+  ]
+  for (const heard of [
+    [one, two, three],
+    [one, three, two],
+    [two, one, three],
+    [two, three, one],
+    [three, one, two],
+    [three, two, one],
+  ]) {
+    const deployments = await pushAll(await anotherBot(linked), heard)
+    const words = heard.map(({ after }) => after).join(' ')
+    assert.deepEqual(
+      deployments.filter((text) => text.startsWith('queued')),
+      ['queued 3'],
+      words,
+    )
+    assert(
+      deployments.every((text) => /^(queued|superseded) /.test(text)),
+      words,
+    )
+  }
+})
+
+test('a push that is heard of after a newer one is not deployed, and what it changed is not forgotten', async () => {
+  const linked = await startLinked()
+  const { server, ann, botId } = linked
+  const [older, newer] = [
+    { before: 'f', after: '1', second: 10, path: 'src/a.js' },
+    { before: '1', after: '2', second: 11, path: 'docs/b.md' },
+  ]
+  await pushAll(linked, [newer, older])
+  const [record, waiting] = await deploymentsOf(server, ann, botId)
+  assert.deepEqual([waiting?.['status'], record?.['status'], record?.['source']], ['queued', 'superseded', 'push'])
+  const error = record?.['error'] as { code: string; message: string } | undefined
+  assert.deepEqual([error?.code, error?.message], ['push_outdated', 'A newer push was heard of before this one.'])
+  assert.deepEqual((await changesOf(server, botId))?.toSorted(), ['docs/b.md', 'src/a.js'], 'while the newer one waits')
+
+  const again = await anotherBot(linked)
+  await pushAll(again, [newer])
+  await server.pool.query(
+    `update deployments set status = 'canceled', finished_at = now(), error = '{"code":"push_skipped","message":"x","lastLog":""}'
+     where bot_id = $1`,
+    [again.botId],
+  )
+  assert.deepEqual((await pushAll(again, [older])).slice(0, 2).toSorted(), ['queued 2', 'superseded 1'])
+  assert.deepEqual(
+    (await changesOf(server, again.botId))?.toSorted(),
+    ['docs/b.md', 'src/a.js'],
+    'when the newer one was skipped: it is looked at once more',
+  )
+
+  const done = await anotherBot(linked)
+  await pushAll(done, [newer])
+  await server.pool.query(`update deployments set status = 'succeeded', finished_at = now() where bot_id = $1`, [
+    done.botId,
+  ])
+  await pushAll(done, [older, { before: '2', after: '3', second: 12, path: 'docs/c.md' }])
+  assert.deepEqual(await changesOf(server, done.botId), ['docs/c.md'], 'when the newer one runs, so does all of it')
+})
+
+test('a push that asks not to be deployed leaves those before it, whenever they are heard of', async () => {
+  const linked = await startLinked()
+  for (const second of [20, 21]) {
+    const wanted = { before: 'f', after: '1', second: 20 }
+    const skipped = { before: '1', after: '2', second, message: 'Typo [skip deploy]' }
+    for (const heard of [
+      [wanted, skipped],
+      [skipped, wanted],
+    ])
+      assert.deepEqual((await pushAll(await anotherBot(linked), heard)).toSorted(), ['canceled 2', 'queued 1'])
+  }
+})
+
 test('a push that is not deployed leaves a record of why', async () => {
   const { server, ann, repo, botId } = await linkedOn(await start())
   const reasonOf = async (more: Record<string, unknown>) => {
@@ -305,8 +425,6 @@ test('a push that is not deployed leaves a record of why', async () => {
   const after = '0'.repeat(40)
   assert.match(await reasonOf({ deleted: true, after, head_commit: null, commits: [] }), /branch main was deleted/)
   assert.match(await reasonOf({ head_commit: { message: 'Typo [Skip Deploy]' } }), /\[skip deploy\]/)
-  const past = { id: repo.id, full_name: repo.fullName, default_branch: 'main', pushed_at: 1_600_000_000 }
-  assert.match(await reasonOf({ repository: past }), /newer push/)
   server.clock.advance(8 * 24 * 60 * 60_000)
   assert.match(await reasonOf({}), /expired/)
   const { status, body } = await call(

@@ -46,6 +46,7 @@ test('a push is read as the commit that was pushed, by numbers', () => {
     fullName: 'ann/app',
     branch: 'main',
     isDefaultBranch: true,
+    before: 'b'.repeat(40),
     commitSha: sha,
     commitMsg: 'A commit',
     changes: ['a', 'b/c'],

@@ -16,6 +16,8 @@ export interface Push {
   readonly fullName: string
   readonly branch: string
   readonly isDefaultBranch: boolean
+  /** Where the branch was; forty zeros: nowhere. */
+  readonly before?: string
   /** Undefined: the branch was deleted. */
   readonly commitSha: string | undefined
   readonly commitMsg: string
@@ -116,7 +118,7 @@ const branchPrefix = 'refs/heads/'
 const commitMsgMax = 1024
 
 function readPush(payload: Json, installationId: number): Push | undefined {
-  const { ref, after, deleted, head_commit, repository } = payload
+  const { ref, before, after, deleted, head_commit, repository } = payload
   const { id, full_name, default_branch, pushed_at } = asObject(repository)
   const [refName, repoId, fullName] = [asText(ref), asId(id), asText(full_name)]
   if (!refName?.startsWith(branchPrefix) || repoId === undefined || fullName === undefined) return undefined
@@ -131,6 +133,7 @@ function readPush(payload: Json, installationId: number): Push | undefined {
     fullName,
     branch,
     isDefaultBranch: branch === default_branch,
+    before: asText(before) ?? '',
     commitSha: isGone ? undefined : sha,
     commitMsg: cutToBytes(message),
     // All of the message counts, also what is too long to be kept.

@@ -1,5 +1,6 @@
 import type { Db } from '../db/pool.ts'
 import type { Change, Happening, Push } from './events.ts'
+import { lastMove } from './push-order.ts'
 import {
   clearProblem,
   confirmLinks,
@@ -20,6 +21,10 @@ export interface PushDeployer {
   deploy(db: Db, botId: string, push: PushedCommit): Promise<void>
   /** A record of why nothing is deployed, where the bot's owner looks for deployments. */
   skip(db: Db, botId: string, push: PushedCommit & { reason: string }): Promise<void>
+  /** One that was heard of after a newer one, which brings along what it changed. */
+  join(db: Db, botId: string, push: PushedCommit & { newestSha: string | null }): Promise<void>
+  /** A commit that was pushed before: it turned out to be the newest. */
+  deployAgain(db: Db, botId: string, commitSha: string): Promise<void>
 }
 
 interface PushedCommit {
@@ -53,18 +58,38 @@ async function handlePush(db: Db, push: Push, deployer: PushDeployer): Promise<s
 
 async function deployTo(
   db: Db,
-  { bot_id, pushed_at }: LinkedBot,
+  bot: LinkedBot,
   { push, deployer }: { push: Push; deployer: PushDeployer },
 ): Promise<void> {
-  const { branch, commitMsg, changes } = push
+  const { bot_id, head_sha } = bot
+  const { branch, commitMsg, changes, before = '' } = push
   const commit = { branch, commitSha: push.commitSha ?? null, commitMsg, changes }
-  const pushedAt = push.pushedAt === undefined ? undefined : new Date(push.pushedAt)
-  // The platform promises no order, and a repeat by hand may come days later.
-  const isOld = pushedAt !== undefined && pushed_at !== null && pushedAt < pushed_at
-  const reason = isOld ? 'A newer push was heard of before this one.' : whySkipped(push)
+  const reason = whySkipped(push)
+  const at = compareTimes(push, bot)
+  const move = { before, after: push.commitSha ?? noCommit, deploys: reason === undefined }
+  const moves = at === 'same' ? [...bot.pushes.slice(1 - movesMax), move] : [move]
+  const head = at === 'older' ? undefined : lastMove(moves)
+  const headSha = at === 'older' ? head_sha : (head?.after ?? null)
+
   if (reason !== undefined) await deployer.skip(db, bot_id, { ...commit, reason })
-  else await deployer.deploy(db, bot_id, commit)
-  if (!isOld && pushedAt !== undefined) await notePush(db, bot_id, pushedAt)
+  else if (head === move) await deployer.deploy(db, bot_id, commit)
+  else await deployer.join(db, bot_id, { ...commit, newestSha: headSha })
+  if (head && head !== move && head.after !== head_sha) await deployer.deployAgain(db, bot_id, head.after)
+  // One that asks not to be deployed leaves those before it as they are, also those that come after it.
+  if (at === 'older' || (at === 'newer' && push.isSkipWanted)) return
+  const pushedAt = push.pushedAt === undefined ? bot.pushed_at : new Date(push.pushedAt)
+  await notePush(db, bot_id, { pushedAt, moves, headSha: headSha ?? head_sha })
+}
+
+const noCommit = '0'.repeat(40)
+// Of one bot in one second; whoever pushes more often waits for the last one anyway.
+const movesMax = 50
+
+/** The platform promises no order, and a repeat by hand may come days later. */
+function compareTimes({ pushedAt }: Push, { pushed_at }: LinkedBot): 'older' | 'same' | 'newer' {
+  if (pushedAt === undefined || pushed_at === null) return 'newer'
+  const differenceMs = new Date(pushedAt).getTime() - pushed_at.getTime()
+  return differenceMs < 0 ? 'older' : differenceMs === 0 ? 'same' : 'newer'
 }
 
 function whySkipped({ commitSha, isSkipWanted, branch }: Push): string | undefined {

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Db } from '../db/pool.ts'
 import type { LinkProblem, Tables } from '../db/tables.ts'
 import { wake } from '../jobs/wake.ts'
+import type { Move } from './push-order.ts'
 
 export type ConnectionRow = Selectable<Tables['codehost_connections']>
 
@@ -130,6 +131,8 @@ export async function saveLink(db: Db, botId: string, link: Link, now: Date): Pr
     full_name: link.fullName,
     problem: null,
     pushed_at: null,
+    pushes: '[]',
+    head_sha: null,
     connected_at: now,
   }
   await db
@@ -214,6 +217,8 @@ export interface LinkedBot {
   readonly git_branch: string | null
   readonly auto_deploy_enabled: boolean
   readonly pushed_at: Date | null
+  readonly pushes: Move[]
+  readonly head_sha: string | null
 }
 
 /** Locked: two pushes at once are put in order. The bots come first, as when one of them is deleted. */
@@ -221,7 +226,8 @@ export function listLinkedBots(db: Db, { repoId, installationId }: Required<Affe
   return db
     .selectFrom('codehost_links')
     .innerJoin('bots', 'bots.id', 'codehost_links.bot_id')
-    .select(['codehost_links.bot_id', 'bots.git_branch', 'bots.auto_deploy_enabled', 'codehost_links.pushed_at'])
+    .select(['codehost_links.bot_id', 'bots.git_branch', 'bots.auto_deploy_enabled'])
+    .select(['codehost_links.pushed_at', 'codehost_links.pushes', 'codehost_links.head_sha'])
     .where('codehost_links.repo_id', '=', String(repoId))
     .where('codehost_links.installation_id', '=', String(installationId))
     .orderBy('codehost_links.bot_id')
@@ -230,6 +236,16 @@ export function listLinkedBots(db: Db, { repoId, installationId }: Required<Affe
     .execute()
 }
 
-export async function notePush(db: Db, botId: string, pushedAt: Date): Promise<void> {
-  await db.updateTable('codehost_links').set({ pushed_at: pushedAt }).where('bot_id', '=', botId).execute()
+interface Heard {
+  readonly pushedAt: Date | null
+  readonly moves: readonly Move[]
+  readonly headSha: string | null
+}
+
+export async function notePush(db: Db, botId: string, { pushedAt, moves, headSha }: Heard): Promise<void> {
+  await db
+    .updateTable('codehost_links')
+    .set({ pushed_at: pushedAt, pushes: JSON.stringify(moves), head_sha: headSha })
+    .where('bot_id', '=', botId)
+    .execute()
 }

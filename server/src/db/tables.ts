@@ -320,6 +320,8 @@ interface CodehostLinksTable {
   full_name: string
   problem: Generated<LinkProblem | null>
   pushed_at: Generated<Date | null>
+  pushes: ColumnType<{ before: string; after: string; deploys: boolean }[], string | undefined, string>
+  head_sha: Generated<string | null>
   connected_at: Date
 }
 

@@ -22,6 +22,7 @@ import {
   failDeployment,
   findUnfinished,
   pruneReleases,
+  skipDeployment,
   skippedCode,
   type Work,
   withStep,
@@ -36,8 +37,12 @@ const longestRetryMs = 5 * 60_000
 
 /** Nothing went wrong: there is nothing to do. */
 class Skipped extends StepError {
-  constructor(message: string) {
+  /** That were looked at. */
+  readonly changes: readonly string[]
+
+  constructor(message: string, changes: readonly string[]) {
     super(skippedCode, message)
+    this.changes = changes
   }
 }
 
@@ -224,7 +229,7 @@ function checkWatched(work: Work, { folder }: Workspace): void {
   if (work.push_changes === null || work.first_deployed_at === null) return
   const globs = readWatched(readProject(folder))
   if (globs.length === 0 || work.push_changes.some((path) => globs.some((glob) => matchesGlob(path, glob)))) return
-  throw new Skipped('The push changed nothing that botberth.json lists under watch.')
+  throw new Skipped('The push changed nothing that botberth.json lists under watch.', work.push_changes)
 }
 
 function planFor({ logs, runtime }: Deployer, work: Work, { folder }: Workspace): Plan {
@@ -337,9 +342,11 @@ async function end({ app, logs }: Deployer, work: Work, error: unknown): Promise
     return
   }
   if (error instanceof Skipped) {
-    const { code, message } = error
-    logs.write(work, { stream: 'system', phase: 'canceled', text: `Skipped: ${message}` })
-    await failDeployment(app.pool.db, id, { status: 'canceled', error: { code, message, lastLog: '' }, now })
+    const { code, message, changes } = error
+    const isOver = await skipDeployment(app.pool.db, id, { changes, error: { code, message, lastLog: '' }, now })
+    if (isOver) logs.write(work, { stream: 'system', phase: 'canceled', text: `Skipped: ${message}` })
+    // An earlier push was heard of meanwhile, and what it changed may be of concern.
+    else await changeDeployment(app.pool.db, id, { status: 'queued' })
     return
   }
   const isForeseen = error instanceof StepError

@@ -112,12 +112,33 @@ async function listUndeployed(db: Db, botId: string): Promise<(string[] | null)[
 }
 
 /** Null: of one of them it is not known. */
-function unionOf(changes: readonly (readonly string[] | null)[]): string[] | null {
+export function unionOf(changes: readonly (readonly string[] | null)[]): string[] | null {
   return changes.every((paths) => paths !== null) ? [...new Set(changes.flat())] : null
 }
 
+/** The newest deployment that a push of this commit has led to, held until the transaction ends. */
+export function findPushed(db: Db, botId: string, commitSha: string): Promise<DeploymentRow | undefined> {
+  return db
+    .selectFrom('deployments')
+    .selectAll()
+    .where('bot_id', '=', botId)
+    .where('is_push', '=', true)
+    .where('commit_sha', '=', commitSha)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+export async function changePushed(db: Db, id: string, changes: string[] | null): Promise<void> {
+  await db.updateTable('deployments').set({ push_changes: changes }).where('id', '=', id).execute()
+}
+
 /** A push that deploys nothing, and why: over from the beginning. */
-export async function insertSkipped(db: Db, { botId, nodeId, now, push, reason }: SkippedPush): Promise<void> {
+export async function insertSkipped(
+  db: Db,
+  { botId, nodeId, now, push, reason, isOutdated = false }: SkippedPush,
+): Promise<void> {
   const id = newId('dep', now)
   await db
     .insertInto('deployments')
@@ -126,14 +147,16 @@ export async function insertSkipped(db: Db, { botId, nodeId, now, push, reason }
       bot_id: botId,
       node_id: nodeId,
       source: 'push',
-      status: 'canceled',
+      status: isOutdated ? 'superseded' : 'canceled',
       branch: push.branch,
       commit_sha: push.commitSha,
       commit_msg: push.commitMsg,
       is_push: true,
+      // Of one that is outdated they are with the newer one.
+      push_changes: isOutdated ? [] : null,
       rollback_of: null,
       previous_release_id: null,
-      error: JSON.stringify({ code: skippedCode, message: reason, lastLog: '' }),
+      error: JSON.stringify({ code: isOutdated ? 'push_outdated' : skippedCode, message: reason, lastLog: '' }),
       release: null,
       created_at: now,
       started_at: null,
@@ -149,6 +172,8 @@ interface SkippedPush {
   readonly now: Date
   readonly push: { readonly branch: string; readonly commitSha: string | null; readonly commitMsg: string }
   readonly reason: string
+  /** Not skipped for its own sake: a newer one has taken its place. */
+  readonly isOutdated?: boolean
 }
 
 /** Known to the trigger that notes commit statuses too. */
@@ -320,6 +345,23 @@ export async function failDeployment(
   { status, error, now }: { status: DeploymentStatus & ('failed' | 'canceled'); error?: object; now: Date },
 ): Promise<boolean> {
   return changeDeployment(db, id, { status, finished_at: now, ...(error && { error: JSON.stringify(error) }) })
+}
+
+/** Ends a push that changed nothing of concern, unless it has got other changes to bring along meanwhile. */
+export async function skipDeployment(
+  db: Db,
+  id: string,
+  { changes, error, now }: { changes: readonly string[]; error: object; now: Date },
+): Promise<boolean> {
+  const skipped = await db
+    .updateTable('deployments')
+    .set({ status: 'canceled', finished_at: now, error: JSON.stringify(error) })
+    .where('id', '=', id)
+    .where('status', 'in', unfinished)
+    .where(sql<boolean>`push_changes = ${changes}::text[]`)
+    .returning(waking('state', id).as('told'))
+    .executeTakeFirst()
+  return skipped !== undefined
 }
 
 /** Forgets releases but the newest ones and the running one; returns what is kept. */

@@ -1,2 +1,8 @@
 -- What a deployment needs may be away for hours: it goes back to the queue, and its turn comes again at this time.
 alter table deployments add column not_before timestamptz;
+
+-- The pushes of the newest second that we have heard of, as moves of the branch from one commit to the next: times are
+-- whole seconds, and deliveries come in any order. And the commit that was last asked to be deployed because of them.
+alter table codehost_links
+  add column pushes jsonb not null default '[]',
+  add column head_sha text;

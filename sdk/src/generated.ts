@@ -84,7 +84,7 @@ export interface Deployment {
   } | null
   readonly steps: readonly {
     readonly name: 'fetching' | 'installing' | 'building' | 'starting'
-    readonly status: 'running' | 'succeeded' | 'failed' | 'canceled' | 'skipped'
+    readonly status: 'running' | 'waiting' | 'succeeded' | 'failed' | 'canceled' | 'skipped'
     /** When the step began. */
     readonly startedAt: string
     readonly durationMs: number | null

@@ -360,6 +360,7 @@ interface SandboxRepositoriesTable {
   is_private: boolean
   default_branch: string
   announced: ColumnType<Record<string, string>, string | undefined, string>
+  pushes_under_way: Generated<number>
   created_at: Date
   updated_at: Date
   pushed_at: Date | null

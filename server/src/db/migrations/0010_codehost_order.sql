@@ -6,3 +6,7 @@ alter table deployments add column not_before timestamptz;
 alter table codehost_links
   add column pushes jsonb not null default '[]',
   add column head_sha text;
+
+-- So many pushes have begun and were not told of yet: what a killed server leaves, the next one tells.
+alter table sandbox_repositories add column pushes_under_way integer not null default 0;
+create index sandbox_repositories_under_way on sandbox_repositories (id) where pushes_under_way > 0;

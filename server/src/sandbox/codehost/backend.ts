@@ -32,7 +32,7 @@ export interface GitRequest {
   readonly contentEncoding?: string
   readonly protocol?: string
   readonly body?: AsyncIterable<Uint8Array>
-  /** When git has done its work, before the client is told so. */
+  /** When git has ended, before the client is told so, and also if there is no client any more. */
   readonly afterwards?: () => Promise<void>
 }
 
@@ -61,6 +61,8 @@ export async function answerGit(request: GitRequest): Promise<GitAnswer> {
     clearTimeout(timer)
     running--
   })
+  const done = ended.then(() => request.afterwards?.())
+  done.catch(() => {}) // told to the client, if there still is one
   const feeding = feed(child, request)
   const head = await readHead(child)
   if (head === undefined) {
@@ -68,7 +70,7 @@ export async function answerGit(request: GitRequest): Promise<GitAnswer> {
     await ended
     throw (await feeding) ?? new AppError('internal', { cause: new Error('git http-backend gave no answer') })
   }
-  const rest = relay(child, { first: head.rest, ended, feeding, afterwards: request.afterwards })
+  const rest = relay(child, { first: head.rest, done, feeding })
   return { status: head.status, headers: head.headers, body: Readable.from(rest) }
 }
 
@@ -127,19 +129,13 @@ function parseHead(text: string): Omit<Head, 'rest'> {
 
 async function* relay(
   child: ChildProcess,
-  {
-    first,
-    ended,
-    feeding,
-    afterwards,
-  }: { first: Buffer; ended: Promise<void>; feeding: Promise<unknown>; afterwards: GitRequest['afterwards'] },
+  { first, done, feeding }: { first: Buffer; done: Promise<void>; feeding: Promise<unknown> },
 ): AsyncGenerator<Buffer> {
   try {
     if (first.length > 0) yield first
     for await (const chunk of child.stdout ?? []) yield chunk as Buffer
-    await ended
+    await done
     await feeding
-    await afterwards?.()
   } finally {
     killGroup(child) // whoever asked is gone, or it has ended anyway
   }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { startTestCodehost, type TestCodehost } from '../../../test/codehost.ts'
+import { runGit, startTestCodehost, type TestCodehost } from '../../../test/codehost.ts'
 import { eventProblems } from '../../../test/event-schema.ts'
 import { until } from '../../../test/until.ts'
+import type { Host } from './host.ts'
+import { beginPush } from './push.ts'
 
 /** What was told since the last look, as short as it can be said; each of it signed and right by the published schema. */
 async function told(host: TestCodehost, count: number): Promise<string[]> {
@@ -62,7 +65,7 @@ test('installations and repositories tell of every change, to the installations 
   await host.manage('PATCH', '/repos/ann/one', { fullName: 'ann/uno', private: true })
   assert.deepEqual(await told(host, 2), ['repository renamed ann/uno', 'repository privatized ann/uno'])
   await host.manage('PATCH', '/repos/ann/uno', { fullName: 'ben/uno' })
-  assert.deepEqual(await told(host, 1), ['repository transferred ben/uno'])
+  assert.deepEqual(await told(host, 1), ['installation_repositories removed ann/uno'])
   await host.manage('POST', '/repos/ben/uno/commits', { files: { a: '3' } })
   await host.manage('DELETE', '/repos/ann/two')
   assert.deepEqual(await told(host, 1), ['repository deleted ann/two'])
@@ -71,6 +74,49 @@ test('installations and repositories tell of every change, to the installations 
   await host.manage('POST', '/repos/ann/three/commits', { files: { a: '3' } })
   const { body: list } = await host.manage('GET', '/deliveries')
   assert.equal((list['data'] as unknown[]).length, 13, 'and nothing else')
+})
+
+test('a repository that moves is taken from one installation and told of by the other', async () => {
+  const host = await startTestCodehost()
+  await host.manage('POST', '/repos', { fullName: 'ann/one', files: { a: '1' } })
+  const [anns, bens] = await Promise.all(
+    ['ann', 'ben'].map((account) => host.manage('POST', '/installations', { account, repositories: 'all' })),
+  )
+  await host.waitForEvents(2)
+  host.events.length = 0
+  await host.manage('PATCH', '/repos/ann/one', { fullName: 'ben/one' })
+  const events = await host.waitForEvents(3)
+  assert.deepEqual(
+    events.map(({ event, body }) => [event, body['action'], (body['installation'] as { id: number }).id]),
+    [
+      ['installation_repositories', 'removed', anns?.body['id']],
+      ['installation_repositories', 'added', bens?.body['id']],
+      ['repository', 'transferred', bens?.body['id']],
+    ],
+  )
+  for (const { event, body } of events) assert.deepEqual(eventProblems(event, body), [], event)
+})
+
+test('a push that a killed server did not tell of is told of by the next one, once', async () => {
+  const first = await startTestCodehost()
+  const { body: made } = await first.manage('POST', '/repos', { fullName: 'ann/bot', files: { a: '1' } })
+  await first.manage('POST', '/installations', { account: 'ann', repositories: 'all' })
+  await first.waitForEvents(1)
+  const { dataDir } = first.server.app.config
+  const folder = join(dataDir, 'sandbox/codehost/repositories', `${Number(made['id'])}.git`)
+  await first.close()
+  // As a server leaves it that is killed when git has moved the branch.
+  await beginPush({ pool: first.server.pool } as Host, Number(made['id']))
+  await runGit(['update-ref', 'refs/heads/side', 'refs/heads/main'], folder)
+
+  const second = await startTestCodehost({ server: first.server })
+  const [event] = await second.waitForEvents(1)
+  assert.deepEqual([event?.event, event?.body['ref']], ['push', 'refs/heads/side'])
+  await second.close()
+  const third = await startTestCodehost({ server: first.server })
+  await third.manage('POST', '/repos/ann/bot/commits', { files: { a: '2' } })
+  const [next] = await third.waitForEvents(1)
+  assert.equal(next?.body['ref'], 'refs/heads/main', 'nothing is left to tell')
 })
 
 test('an event that is not taken is sent again, the same bytes under the same id; one that is refused is not', async () => {

@@ -3,10 +3,12 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { makeFolder, runGit, startTestCodehost } from '../../../test/codehost.ts'
 import { until } from '../../../test/until.ts'
+import { answerGit } from './backend.ts'
 
 const zeros = '0'.repeat(40)
 
@@ -241,6 +243,32 @@ test('a client that goes away in the middle leaves no git behind', { skip: !hasP
   await until('git to run', async () => gitProcesses(folder).length > 0)
   asked.destroy()
   await until('git to be gone', async () => gitProcesses(folder).length === 0)
+})
+
+test('what follows a push follows when git has ended, also if nobody reads its answer', {
+  timeout: 20_000,
+}, async () => {
+  const folder = join(makeFolder(), 'bot.git')
+  const work = makeFolder()
+  await runGit(['init', '--quiet', '.'], work)
+  await runGit(['commit', '--quiet', '--allow-empty', '-m', 'One'], work)
+  await runGit(['clone', '--quiet', '--bare', work, folder])
+  const head = await runGit(['rev-parse', 'HEAD'], work)
+  const line = `${zeros} ${head} refs/heads/x\0report-status\n`
+  const emptyPack = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')
+  const pack = Buffer.concat([emptyPack, createHash('sha1').update(emptyPack).digest()])
+  const command = `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`
+  const moved = new Promise<string>((resolve, reject) => {
+    answerGit({
+      folder,
+      method: 'POST',
+      path: 'git-receive-pack',
+      contentType: 'application/x-git-receive-pack-request',
+      body: Readable.from([Buffer.concat([Buffer.from(command), pack])]),
+      afterwards: async () => resolve(await runGit(['rev-parse', 'refs/heads/x'], folder)),
+    }).catch(reject)
+  })
+  assert.equal(await moved, head)
 })
 
 /** By their environment, which names the folder. */

@@ -4,7 +4,7 @@ import { belongsTo } from './accounts.ts'
 import { answerGit, bodyMax, type GitRequest } from './backend.ts'
 import { type Caller, callerOf, covers, grants } from './caller.ts'
 import { base, type Host, repositoryFolder } from './host.ts'
-import { announcePush } from './push.ts'
+import { announceChanges, announcePush, beginPush } from './push.ts'
 import { findRepository, type Repository } from './repositories.ts'
 import { WireError } from './wire-error.ts'
 
@@ -18,7 +18,7 @@ export function gitRoutes(scope: FastifyInstance, host: Host): void {
       return sendText(reply, 403, 'Please upgrade your git client: only the smart protocol is served here.')
     const access = await admit(host, request, service)
     // Whatever a push that was cut short has left untold.
-    if (service === 'git-receive-pack') await announcePush(host, access.repository.id)
+    if (service === 'git-receive-pack') await announceChanges(host, access.repository.id, undefined)
     return relay(reply, { ...requestOf(host, request, access), method: 'GET', path: 'info/refs', service })
   })
 
@@ -30,6 +30,7 @@ export function gitRoutes(scope: FastifyInstance, host: Host): void {
         return sendText(reply, 415, 'The body may be compressed by gzip only.')
       const body = rawBody(request, { bytesMax: bodyMax, types: [`application/x-${service}-request`] })
       const { repository, login } = access
+      if (service === 'git-receive-pack') await beginPush(host, repository.id)
       return relay(reply, {
         ...requestOf(host, request, access),
         method: 'POST',

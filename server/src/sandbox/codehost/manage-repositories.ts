@@ -7,8 +7,9 @@ import { insertDelivery } from './deliveries.ts'
 import { installationRepositoriesBody, type RepositoryAction, repositoryBody } from './event-bodies.ts'
 import { addCommit, findBranch, initRepository, removeRepository } from './git.ts'
 import { type Host, repositoryFolder, urlsAt } from './host.ts'
+import type { SandboxApp } from './identity.ts'
 import { type Installation, listHolders } from './installations.ts'
-import { announcePush } from './push.ts'
+import { announcePush, beginPush } from './push.ts'
 import { findRepository, findRepositoryById, isRepositoryName, type Repository } from './repositories.ts'
 
 const repositoriesMax = 5_000
@@ -53,7 +54,7 @@ export async function createRepository(
   })
   const folder = repositoryFolder(host, repository.id)
   await initRepository(folder, 'main')
-  await tellHolders(host, repository, 'added')
+  await tellHolders(host, repository)
   if (Object.keys(checked).length === 0) return repository
   return commitFiles(host, repository, { branch: 'main', message: 'Initial commit', files: checked })
 }
@@ -78,15 +79,19 @@ export async function commitFiles(
     throw wrong('`message` takes up to 10,000 characters.')
   const folder = repositoryFolder(host, repository.id)
   const from = (await findBranch(folder, name)) ?? (await findBranch(folder, repository.default_branch))
-  await addCommit(folder, {
-    branch: name,
-    from,
-    author: { name: author, email: `${author}@sandbox.invalid` },
-    message: message || 'Change files',
-    files: checked,
-    at: host.clock.now(),
-  })
-  await announcePush(host, repository.id, author)
+  await beginPush(host, repository.id)
+  try {
+    await addCommit(folder, {
+      branch: name,
+      from,
+      author: { name: author, email: `${author}@sandbox.invalid` },
+      message: message || 'Change files',
+      files: checked,
+      at: host.clock.now(),
+    })
+  } finally {
+    await announcePush(host, repository.id, author)
+  }
   return getById(host.pool.db, repository.id)
 }
 
@@ -98,6 +103,7 @@ export async function updateRepository(
 ): Promise<Repository> {
   const { owner, name } = fullName === undefined ? before : readFullName(fullName)
   const now = host.clock.now()
+  const app = await host.identity()
   const after = await tx(host.pool.db, async (db) => {
     const other = await findRepository(db, owner, name)
     if (other && other.id !== before.id) throw taken()
@@ -112,13 +118,15 @@ export async function updateRepository(
     if (isMoved)
       await db.deleteFrom('sandbox_installation_repositories').where('repository_id', '=', before.id).execute()
     const after = await getById(db, before.id)
-    for (const installation of holders)
+    if (isMoved) await insertHoldEvents(host, db, { action: 'removed', repository: before, holders, app })
+    const holdersNow = isMoved ? await listHolders(db, before.id) : holders
+    if (isMoved) await insertHoldEvents(host, db, { action: 'added', repository: after, holders: holdersNow, app })
+    for (const installation of holdersNow)
       for (const action of actionsOf(before, after))
         await insertRepositoryEvent(host, db, { action, before, after, installation })
     return after
   })
   host.deliveries.wake()
-  if (!isSameLogin(after.owner, before.owner)) await tellHolders(host, after, 'added')
   return after
 }
 
@@ -156,15 +164,27 @@ async function insertRepositoryEvent(
 }
 
 /** Installations on all repositories of an account get new ones by themselves. */
-async function tellHolders(host: Host, repository: Repository, action: 'added'): Promise<void> {
-  const [app, urls, now] = [await host.identity(), urlsAt(host, host.ownUrl()), host.clock.now()]
+async function tellHolders(host: Host, repository: Repository): Promise<void> {
   const { db } = host.pool
-  for (const installation of await listHolders(db, repository.id)) {
+  const [app, holders] = [await host.identity(), await listHolders(db, repository.id)]
+  await insertHoldEvents(host, db, { action: 'added', repository, holders, app })
+  host.deliveries.wake()
+}
+
+interface HoldChange {
+  readonly action: 'added' | 'removed'
+  readonly repository: Repository
+  readonly holders: readonly Installation[]
+  readonly app: SandboxApp
+}
+
+async function insertHoldEvents(host: Host, db: Db, { action, repository, holders, app }: HoldChange): Promise<void> {
+  const [urls, now] = [urlsAt(host, host.ownUrl()), host.clock.now()]
+  for (const installation of holders) {
     const about = { installation, sender: repository.owner, urls, app }
     const body = installationRepositoriesBody(action, about, [repository])
     await insertDelivery(db, { event: 'installation_repositories', body, now })
   }
-  host.deliveries.wake()
 }
 
 async function checkRoom(db: Db): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Db } from '../../db/pool.ts'
 import { tx } from '../../db/tx.ts'
 import { KeyedLock } from '../../lib/keyed-lock.ts'
 import { insertDelivery } from './deliveries.ts'
@@ -14,11 +15,44 @@ const changesMax = 100
 
 const locks = new KeyedLock()
 
+/** Before git gets to move a ref: if this server is killed before `announcePush`, the next one knows where to look. */
+export async function beginPush({ pool }: Host, repositoryId: number): Promise<void> {
+  await countPushes(pool.db, repositoryId, 1)
+}
+
+/** When git has done its work, whatever came of it and whoever still wants to know. */
+export async function announcePush(host: Host, repositoryId: number, pusher: string | undefined): Promise<void> {
+  await announceChanges(host, repositoryId, pusher)
+  await countPushes(host.pool.db, repositoryId, -1)
+}
+
+/** What was pushed to a server that was killed before it could tell of it. */
+export async function announceLeft(host: Host): Promise<void> {
+  const { db } = host.pool
+  const left = await db
+    .selectFrom('sandbox_repositories')
+    .select(['id', 'pushes_under_way'])
+    .where('pushes_under_way', '>', 0)
+    .execute()
+  for (const { id, pushes_under_way } of left) {
+    await announceChanges(host, id, undefined)
+    await countPushes(db, id, -pushes_under_way)
+  }
+}
+
+async function countPushes(db: Db, repositoryId: number, more: number): Promise<void> {
+  await db
+    .updateTable('sandbox_repositories')
+    .set((eb) => ({ pushes_under_way: eb.fn<number>('greatest', [eb.val(0), eb('pushes_under_way', '+', more)]) }))
+    .where('id', '=', repositoryId)
+    .execute()
+}
+
 /**
  * Tells of every ref that is not where the last event left it. What was pushed and what was told are compared, not
  * remembered, so that a push is told of once even if this server is killed in between.
  */
-export function announcePush(host: Host, repositoryId: number, pusher?: string): Promise<void> {
+export function announceChanges(host: Host, repositoryId: number, pusher: string | undefined): Promise<void> {
   return locks.run(`${host.folder}:${repositoryId}`, async () => {
     const repository = await findRepositoryById(host.pool.db, repositoryId)
     if (!repository) return

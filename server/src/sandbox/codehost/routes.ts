@@ -15,6 +15,7 @@ import { readSandboxApp, type SandboxApp } from './identity.ts'
 import { manageRoutes } from './manage-routes.ts'
 import { oauthRoutes } from './oauth-routes.ts'
 import { codehostPages } from './pages.ts'
+import { announceLeft } from './push.ts'
 import { rateLimitHeaders } from './rate-limit.ts'
 import { repositoryRoutes } from './repository-routes.ts'
 import { notFound, WireError } from './wire-error.ts'
@@ -45,7 +46,10 @@ export function sandboxCodehost(server: FastifyInstance, app: App, { ownUrl, eve
 
   server.addHook('onListen', (done) => {
     // What an earlier start has left; where there is no app yet, nothing was ever sent.
-    if (existsSync(join(folder, 'app.json'))) deliveries.wake()
+    if (existsSync(join(folder, 'app.json'))) {
+      deliveries.wake()
+      announceLeft(host).catch((error: unknown) => app.log.error({ err: error }, 'sandbox: a push was not told of'))
+    }
     done()
   })
   server.addHook('preClose', () => deliveries.close())

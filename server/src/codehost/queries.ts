@@ -28,6 +28,7 @@ export async function saveConnection(db: Db, connection: NewConnection, now: Dat
     tokens: connection.tokens,
     expires_at: connection.expiresAt,
     refresh_until: null,
+    is_refresh_uncertain: false,
     checked_at: now,
     connected_at: now,
   }
@@ -46,7 +47,11 @@ export async function claimRefresh(
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('codehost_connections')
-    .set({ refresh_until: until })
+    // Whoever began it before, and neither finished it nor gave it back, was killed in the middle.
+    .set({
+      refresh_until: until,
+      is_refresh_uncertain: sql<boolean>`is_refresh_uncertain or refresh_until is not null`,
+    })
     .where('user_id', '=', user_id)
     .where('tokens', '=', tokens)
     .where((eb) => eb.or([eb('refresh_until', 'is', null), eb('refresh_until', '<=', now)]))
@@ -62,16 +67,23 @@ export async function changeTokens(
 ): Promise<void> {
   await db
     .updateTable('codehost_connections')
-    .set({ tokens: to.tokens, expires_at: to.expiresAt, refresh_until: null, checked_at: to.now })
+    .set({
+      tokens: to.tokens,
+      expires_at: to.expiresAt,
+      refresh_until: null,
+      is_refresh_uncertain: false,
+      checked_at: to.now,
+    })
     .where('user_id', '=', user_id)
     .where('tokens', '=', tokens)
     .execute()
 }
 
+/** Nobody knows what has become of the refresh token: the answer is lost. */
 export async function releaseRefresh(db: Db, { user_id, tokens }: ConnectionRow): Promise<void> {
   await db
     .updateTable('codehost_connections')
-    .set({ refresh_until: null })
+    .set({ refresh_until: null, is_refresh_uncertain: true })
     .where('user_id', '=', user_id)
     .where('tokens', '=', tokens)
     .execute()
@@ -98,14 +110,18 @@ export async function deleteConnection(db: Db, userId: string, now: Date): Promi
     .execute()
 }
 
-/** The platform does not take these tokens any more; newer ones stay. */
+/**
+ * The platform does not take these tokens any more; newer ones stay. Pushes deploy nothing of theirs any more either, unless
+ * the tokens may have been lost on the way: that is no word of the user's, who only has to connect again.
+ */
 export async function deleteRejected(db: Db, { user_id, tokens }: ConnectionRow, now: Date): Promise<void> {
-  const { numDeletedRows } = await db
+  const deleted = await db
     .deleteFrom('codehost_connections')
     .where('user_id', '=', user_id)
     .where('tokens', '=', tokens)
+    .returning('is_refresh_uncertain')
     .executeTakeFirst()
-  if (numDeletedRows > 0n) await deleteConnection(db, user_id, now)
+  if (deleted && !deleted.is_refresh_uncertain) await deleteConnection(db, user_id, now)
 }
 
 export async function listUsersOf(db: Db, accountId: number): Promise<string[]> {

@@ -1,16 +1,22 @@
+import { sql } from 'kysely'
 import type { App } from '../context.ts'
 import type { Db } from '../db/pool.ts'
+import { tx } from '../db/tx.ts'
 import { AppError } from '../lib/app-error.ts'
 import type { CodehostClient } from './client.ts'
 
-// Longer than the two requests of one report may take.
-const claimMs = 30_000
-const requestMs = 10_000
+// Longer than a report may take, and no longer than a commit can wait for one that was killed in the middle.
+const claimMs = 15_000
+const reportMs = 10_000
 const firstRetryMs = 2_000
 const longestRetryMs = 15 * 60_000
 // A commit whose status nobody could be told for so long is history.
 const giveUpMs = 24 * 60 * 60_000
 const descriptionMax = 140
+// Longer than a request that nobody waits for any more lives on the way.
+const repeatMs = 60_000
+// Any number that no other lock of ours has.
+const claimLock = 7_236_012_985
 
 type State = 'pending' | 'success' | 'failure' | 'error'
 
@@ -27,6 +33,8 @@ interface Due {
   readonly identifier: string
   readonly status: string
   readonly message: string | null
+  readonly is_uncertain: boolean
+  readonly is_outdated: boolean
 }
 
 /** Tells the platform what became of one commit; false: nothing is due. Whatever comes of it, deployments go on. */
@@ -34,9 +42,10 @@ export async function reportNext(app: App, client: CodehostClient): Promise<bool
   const due = await claimNext(app)
   if (!due) return false
   try {
-    const isTaken = await report(app, client, due)
+    // A later deployment of the same commit speaks for it, whatever this one has to say by now.
+    const isTaken = due.is_outdated || (await report(app, client, due))
     if (!isTaken) app.log.warn({ deployment: due.deployment_id }, 'the code host takes no status of this commit')
-    await settle(app.pool.db, due, { attempts: 0, next_at: null })
+    await settle(app.pool.db, due, afterReport(due, app.clock.now()))
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     await putOff(app, due, error)
@@ -44,9 +53,17 @@ export async function reportNext(app: App, client: CodehostClient): Promise<bool
   return true
 }
 
+/** What an earlier attempt was to tell may arrive after this: the last word is said once more when that has passed. */
+function afterReport({ state, is_uncertain, is_outdated }: Due, now: Date): Settled {
+  const isLast = state !== 'pending'
+  const next_at = isLast && is_uncertain && !is_outdated ? new Date(now.getTime() + repeatMs) : null
+  return { attempts: 0, next_at, is_uncertain: is_uncertain && !isLast }
+}
+
 async function report(app: App, client: CodehostClient, due: Due): Promise<boolean> {
   const repo = { installationId: Number(due.installation_id), repoId: Number(due.repo_id) }
-  const access = await client.makeRepositoryToken(repo, { statuses: 'write' }, AbortSignal.timeout(requestMs))
+  const signal = AbortSignal.timeout(reportMs)
+  const access = await client.makeRepositoryToken(repo, { statuses: 'write' }, signal)
   if (!access) return false
   const body = {
     state: due.state,
@@ -55,7 +72,7 @@ async function report(app: App, client: CodehostClient, due: Due): Promise<boole
     description: describe(due),
     target_url: `${app.publicUrl()}/bots/${due.bot_id}/deployments/${due.deployment_id}`,
   }
-  return client.setCommitStatus({ ...access, commitSha: due.commit_sha }, body, AbortSignal.timeout(requestMs))
+  return client.setCommitStatus({ ...access, commitSha: due.commit_sha }, body, signal)
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -74,22 +91,32 @@ function describe({ bot_name, status, state, message }: Due): string {
   return letters.length > descriptionMax ? `${letters.slice(0, descriptionMax - 1).join('')}…` : text
 }
 
-/** Nobody else has it for a while: two reports of one commit could overtake each other. */
-async function claimNext({ pool, clock }: App): Promise<Due | undefined> {
+/** Nobody else has it for a while, nor another one of the same commit: two reports at once could overtake each other. */
+function claimNext({ pool, clock }: App): Promise<Due | undefined> {
   const now = clock.now()
-  const [due] = await pool.query<Due & Record<string, unknown>>(
-    `update commit_statuses s set claimed_until = $2
-     from deployments d join bots b on b.id = d.bot_id
-     where d.id = s.deployment_id and s.deployment_id = (
-       select deployment_id from commit_statuses
-       where next_at <= $1 and (claimed_until is null or claimed_until <= $1)
-       order by next_at limit 1 for update skip locked
-     )
-     returning s.deployment_id, s.installation_id, s.repo_id, s.commit_sha, s.state, s.attempts, s.created_at,
-       b.id as bot_id, b.name as bot_name, b.identifier, d.status, d.error ->> 'message' as message`,
-    [now, new Date(now.getTime() + claimMs)],
-  )
-  return due
+  return tx(pool.db, async (db) => {
+    // One claim at a time: two at once would not see each other.
+    await sql`select pg_advisory_xact_lock(${claimLock})`.execute(db)
+    const { rows } = await sql<Due>`
+      update commit_statuses s set claimed_until = ${new Date(now.getTime() + claimMs)}
+      from deployments d join bots b on b.id = d.bot_id
+      where d.id = s.deployment_id and s.deployment_id = (
+        select due.deployment_id from commit_statuses due join deployments of_due on of_due.id = due.deployment_id
+        where due.next_at <= ${now} and (due.claimed_until is null or due.claimed_until <= ${now})
+          and not exists (
+            select from commit_statuses other join deployments of_other on of_other.id = other.deployment_id
+            where other.commit_sha = due.commit_sha and of_other.bot_id = of_due.bot_id and other.claimed_until > ${now}
+          )
+        order by due.next_at limit 1
+      )
+      returning s.deployment_id, s.installation_id, s.repo_id, s.commit_sha, s.state, s.attempts, s.created_at,
+        s.is_uncertain, b.id as bot_id, b.name as bot_name, b.identifier, d.status, d.error ->> 'message' as message,
+        exists (
+          select from commit_statuses newer join deployments of_newer on of_newer.id = newer.deployment_id
+          where newer.commit_sha = s.commit_sha and of_newer.bot_id = d.bot_id and newer.deployment_id > d.id
+        ) as is_outdated`.execute(db)
+    return rows[0]
+  })
 }
 
 async function putOff(app: App, due: Due, error: AppError): Promise<void> {
@@ -98,7 +125,12 @@ async function putOff(app: App, due: Due, error: AppError): Promise<void> {
   app.log.warn({ err: error, deployment: due.deployment_id, isLast }, 'a commit status could not be reported')
   const askedMs = Number(error.headers['retry-after'] ?? 0) * 1000
   const delayMs = Math.max(askedMs, Math.min(longestRetryMs, firstRetryMs * 2 ** due.attempts))
-  await settle(app.pool.db, due, { attempts: due.attempts + 1, next_at: isLast ? null : new Date(now + delayMs) })
+  await settle(app.pool.db, due, {
+    attempts: due.attempts + 1,
+    next_at: isLast ? null : new Date(now + delayMs),
+    // Who has had enough of us has taken nothing.
+    is_uncertain: due.is_uncertain || askedMs === 0,
+  })
   // It has had enough of all of us, not of this one.
   if (askedMs > 0) await putOffAll(app.pool.db, new Date(now + askedMs))
 }
@@ -107,22 +139,26 @@ async function putOffAll(db: Db, until: Date): Promise<void> {
   await db.updateTable('commit_statuses').set({ next_at: until }).where('next_at', '<', until).execute()
 }
 
+interface Settled {
+  readonly attempts: number
+  readonly next_at: Date | null
+  readonly is_uncertain: boolean
+}
+
 /** What has become of it meanwhile is told next, at once. */
 async function settle(
   db: Db,
   { deployment_id, state }: Due,
-  { attempts, next_at }: { attempts: number; next_at: Date | null },
-) {
-  const done = await db
-    .updateTable('commit_statuses')
-    .set({ claimed_until: null, attempts, next_at })
-    .where('deployment_id', '=', deployment_id)
-    .where('state', '=', state)
-    .executeTakeFirst()
-  if (done.numUpdatedRows > 0n) return
+  { is_uncertain, attempts, next_at }: Settled,
+): Promise<void> {
   await db
     .updateTable('commit_statuses')
-    .set({ claimed_until: null })
+    .set({
+      claimed_until: null,
+      is_uncertain,
+      attempts: sql`case when state = ${state} then ${attempts}::integer else attempts end`,
+      next_at: sql`case when state = ${state} then ${next_at}::timestamptz else next_at end`,
+    })
     .where('deployment_id', '=', deployment_id)
     .execute()
 }

@@ -307,6 +307,7 @@ interface CodehostConnectionsTable {
   tokens: Buffer
   expires_at: Date | null
   refresh_until: Generated<Date | null>
+  is_refresh_uncertain: Generated<boolean>
   checked_at: Date
   connected_at: Date
 }
@@ -344,6 +345,7 @@ interface CommitStatusesTable {
   attempts: Generated<number>
   next_at: Date | null
   claimed_until: Date | null
+  is_uncertain: Generated<boolean>
   created_at: Date
 }
 

@@ -10,3 +10,10 @@ alter table codehost_links
 -- So many pushes have begun and were not told of yet: what a killed server leaves, the next one tells.
 alter table sandbox_repositories add column pushes_under_way integer not null default 0;
 create index sandbox_repositories_under_way on sandbox_repositories (id) where pushes_under_way > 0;
+
+-- An attempt to tell it may have arrived although it failed, or may still arrive: what is told last is told once more.
+alter table commit_statuses add column is_uncertain boolean not null default false;
+create index commit_statuses_of_commit on commit_statuses (commit_sha);
+
+-- An attempt to get new tokens ended without an answer: the platform may have taken the refresh token, which works once.
+alter table codehost_connections add column is_refresh_uncertain boolean not null default false;

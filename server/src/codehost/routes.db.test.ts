@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestServer, type TestServer } from '../../test/api.ts'
 import { call, data } from '../../test/call.ts'
-import { Browser, beginConnect, connect, connectPath, link, makeRepo, manage } from '../../test/linked.ts'
+import { Browser, beginConnect, connect, connectPath, link, makeRepo, manage, setFault } from '../../test/linked.ts'
 import { makeOwner, type Person, signIn } from '../../test/people.ts'
 
 const shared = await startTestServer()
@@ -44,7 +44,9 @@ test('an account is connected by key, token and cookie alike, and shown', async 
   assert.equal((await call(server, 'DELETE /auth/codehost/disconnect', { as: ann })).status, 200, 'and once more')
   const kinds = data(await call(server, 'GET /me/audit', { as: ann })).map(({ kind }) => kind)
   assert.deepEqual(kinds.slice(0, 2), ['codehost_disconnected', 'codehost_connected'])
-  const tokens = await server.pool.query(`select 1 from sandbox_tokens where kind = 'user'`)
+  const tokens = await server.pool.query(`select 1 from sandbox_tokens where kind = 'user' and login like $1`, [
+    `${ann.name}-%`,
+  ])
   assert.equal(tokens.length, 2, 'the code host has forgotten the last token too; the others were replaced')
 })
 
@@ -324,4 +326,26 @@ test('a token that ends is replaced first, once, however many ask at once on how
   server.clock.advance(200 * 24 * 60 * 60_000)
   assert.equal((await ask(server)).body['connected'], false, 'the refresh token has ended too')
   assert.equal((await status(server, ann))['connected'], false)
+})
+
+test('new tokens that are lost on the way cost a connection, and not the deployments of pushes', async () => {
+  for (const isLost of [true, false]) {
+    const server = await startTestServer()
+    const ann = await signIn(server, 'ann')
+    const [botId, repo] = [await makeBot(server, ann, { autoDeployEnabled: true }), await makeRepo(server, 'ann/app')]
+    await connect(server, ann)
+    assert.equal((await link(server, ann, botId, repo)).status, 200)
+    server.clock.advance(8 * 60 * 60_000 - 30_000)
+    // The code host takes the refresh token; what it answers does not arrive.
+    if (isLost) {
+      await setFault(server, { kind: 'down', path: '/login/oauth/access_token' })
+      assert.equal((await call(server, 'GET /codehost/installations', { as: ann })).status, 502)
+      await setFault(server, undefined)
+    }
+    await server.pool.query(`delete from sandbox_tokens where kind in ('user', 'refresh')`)
+    assert.equal((await link(server, ann, botId, repo)).body['code'], 'codehost_not_connected')
+    assert.equal((await status(server, ann))['connected'], false, 'connect again')
+    const bot = (await call(server, `GET /bots/${botId}`, { as: ann })).body
+    assert.equal(bot['autoDeployEnabled'], isLost, isLost ? 'nobody has taken that back' : 'the rights were taken back')
+  }
 })

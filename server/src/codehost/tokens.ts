@@ -81,7 +81,7 @@ async function refresh(
   try {
     fresh = refreshToken === undefined ? undefined : await client.refresh(refreshToken, signal)
   } catch (error) {
-    await releaseRefresh(db, connection) // the platform is away: the next one tries again
+    await releaseRefresh(db, connection) // the platform is away, it seems: the next one tries again
     throw error
   }
   if (!fresh) {

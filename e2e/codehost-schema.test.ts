@@ -174,6 +174,14 @@ test('every answer of the sandbox is as GitHub’s description says', { skip }, 
   await ask('GET', '/app', {}, app)
   await ask('GET', '/app/installations', {}, app)
   await ask('GET', '/app/installations/{installation_id}', id, app)
+  const [sent] = (await ask('GET', '/app/hook/deliveries', { '?': 'per_page=2' }, app)) as unknown as { id: number }[]
+  await ask('GET', '/app/hook/deliveries', { '?': 'cursor=x' }, { ...app, status: 422 })
+  await ask(
+    'POST',
+    '/app/hook/deliveries/{delivery_id}/attempts',
+    { delivery_id: sent?.id ?? 0 },
+    { ...app, status: 202 },
+  )
   await ask('GET', '/app/installations/{installation_id}', { installation_id: 1 }, { ...app, status: 404 })
   await ask('GET', '/repos/{owner}/{repo}/installation', { owner, repo }, app)
   const tokens = '/app/installations/{installation_id}/access_tokens'
@@ -262,6 +270,7 @@ test('every event is as the schemas of GitHub’s events say', { skip }, async (
   await manage('PATCH', `/installations/${String(id)}`, { suspended: false })
   await manage('PATCH', '/repos/cat/one', { fullName: 'cat/renamed', private: true })
   await manage('PATCH', '/repos/cat/two', { private: false })
+  await manage('POST', '/installations', { account: 'dan', repositories: 'all' })
   await manage('PATCH', '/repos/cat/renamed', { fullName: 'dan/moved' })
   await fetch(`${base()}/repos/cat/two`, { method: 'DELETE' })
   await fetch(`${base()}/installations/${String(id)}`, { method: 'DELETE' })

@@ -106,9 +106,12 @@ export function totalCount(data: unknown): number {
 }
 
 export function list<T>(data: unknown, name: string, item: (value: unknown) => T): T[] {
-  const items = object(data)[name]
-  if (!Array.isArray(items)) throw wrong(name)
-  return items.map(item)
+  return array(object(data)[name], item, name)
+}
+
+export function array<T>(items: unknown, item: (value: unknown) => T, what = 'list'): T[] {
+  if (!Array.isArray(items)) throw wrong(what)
+  return items.map((one) => item(one))
 }
 
 /** What it says of a code or token that it does not take. Everything else is about us, and no reason to forget anybody. */
@@ -139,6 +142,32 @@ export function repositoryToken(data: unknown, repoId: number): { token: string;
 
 export function appPage(data: unknown): string {
   return text(object(data)['html_url'], 'html_url')
+}
+
+/** One attempt to tell us of an event. */
+export interface Delivery {
+  readonly id: string
+  /** Of the event: the same in all attempts. */
+  readonly guid: string
+  readonly deliveredAt: Date
+  readonly isTaken: boolean
+  /** By us: what is in between may mend. */
+  readonly isRefused: boolean
+  readonly isRepeat: boolean
+}
+
+export function delivery(data: unknown): Delivery {
+  const { id, guid, delivered_at, status_code, redelivery } = object(data, 'delivery')
+  const status = number(status_code, 'status_code')
+  return {
+    // There are more of them than a number can count exactly.
+    id: typeof id === 'bigint' ? String(id) : String(number(id, 'id')),
+    guid: text(guid, 'guid').slice(0, 100),
+    deliveredAt: new Date(time(delivered_at, 'delivered_at')),
+    isTaken: status >= 200 && status < 300,
+    isRefused: status >= 400 && status < 500,
+    isRepeat: redelivery === true,
+  }
 }
 
 export interface MadeApp {

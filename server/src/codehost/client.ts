@@ -38,6 +38,12 @@ interface Options {
   readonly expected?: readonly number[]
 }
 
+interface Answer {
+  readonly status: number
+  readonly data: unknown
+  readonly headers?: { readonly link?: string | undefined }
+}
+
 /** Speaks to the code host: GitHub's REST API, by its own client library. */
 export class CodehostClient {
   readonly platform: Platform
@@ -195,6 +201,39 @@ export class CodehostClient {
     return status === 201
   }
 
+  /** What the platform has tried to tell us, the newest first, and where the next page begins. */
+  async listDeliveries(
+    cursor: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ deliveries: read.Delivery[]; next: string | undefined }> {
+    const { data, headers } = await this.#ask(
+      () =>
+        this.#asApp('GET /app/hook/deliveries', {
+          per_page: pageSize,
+          ...(cursor !== undefined && { cursor }),
+          request: { signal },
+        }),
+      { signal },
+      { isSafe: true },
+    )
+    const [, link] = /<([^>]+)>; *rel="next"/.exec(headers?.link ?? '') ?? []
+    const next = link !== undefined && URL.canParse(link) ? new URL(link).searchParams.get('cursor') : null
+    return { deliveries: read.array(data, read.delivery), next: next ?? undefined }
+  }
+
+  /** False: it is gone. */
+  async redeliver(deliveryId: string, signal: AbortSignal): Promise<boolean> {
+    const { status } = await this.#ask(
+      () =>
+        this.#asApp('POST /app/hook/deliveries/{delivery_id}/attempts', {
+          delivery_id: deliveryId as unknown as number,
+          request: { signal },
+        }),
+      { signal, wanted: 202, expected: [400, 404, 422] },
+    )
+    return status === 202
+  }
+
   /** Of our app on the platform: asked for once. */
   appPage(signal: AbortSignal): Promise<string> {
     this.#appPage ??= this.#ask(() => this.#asApp('GET /app', { request: { signal } }), { signal })
@@ -247,10 +286,10 @@ export class CodehostClient {
 
   /** What is safe to repeat is tried twice: connections break, and gateways hiccup. */
   async #ask(
-    send: () => Promise<{ status: number; data: unknown }>,
+    send: () => Promise<Answer>,
     { signal, wanted = 200, expected = [] }: Options,
     { isSafe = false } = {},
-  ): Promise<{ status: number; data: unknown }> {
+  ): Promise<Answer> {
     try {
       const answer = await send()
       if (answer.status === wanted) return answer

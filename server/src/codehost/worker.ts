@@ -3,12 +3,15 @@ import { DatabaseAway } from '../db/pool.ts'
 import type { Wakes } from '../jobs/wake.ts'
 import { forgetEvents, handleNext, nextEventAt } from './event-queue.ts'
 import type { PushDeployer } from './handle.ts'
+import { fetchMissed, hasLinks } from './missed.ts'
 import { nextStatusAt, reportNext } from './statuses.ts'
 
 const retryMs = 500
 // A clock that was set forward is noticed within this.
 const longestMs = 60_000
 const forgetMs = 60 * 60_000
+const missedMs = 60 * 60_000
+const missedRetryMs = 5 * 60_000
 // A platform that is slow to take one status must not hold up all others.
 const reportersMax = 2
 
@@ -20,6 +23,9 @@ export class CodehostWorker {
   readonly #app: App
   readonly #loops: readonly Loop[]
   #forgetting: NodeJS.Timeout | undefined
+  readonly #stopping = new AbortController()
+  #missed: Promise<void> | undefined
+  #missedTimer: NodeJS.Timeout | undefined
 
   constructor(app: App, deployer: PushDeployer) {
     this.#app = app
@@ -43,12 +49,32 @@ export class CodehostWorker {
   start(wakes: Wakes): void {
     wakes.on('codehost', () => this.#loops.forEach((loop) => loop.look()))
     for (const loop of this.#loops) loop.look()
+    this.#missed = this.#fetchMissed()
     this.#forgetting = setInterval(() => void this.#forget(), forgetMs).unref()
   }
 
   async close(): Promise<void> {
     clearInterval(this.#forgetting)
-    await Promise.all(this.#loops.map((loop) => loop.close()))
+    clearTimeout(this.#missedTimer)
+    this.#stopping.abort()
+    await Promise.all([this.#missed, ...this.#loops.map((loop) => loop.close())])
+  }
+
+  /** What was sent while nobody was here, and now and then what got lost otherwise. */
+  async #fetchMissed(): Promise<void> {
+    const { pool, codehost, log } = this.#app
+    let delayMs = missedMs
+    try {
+      const client = (await hasLinks(pool.db)) ? await codehost() : undefined
+      if (client) await fetchMissed(this.#app, client, this.#stopping.signal)
+    } catch (error) {
+      delayMs = missedRetryMs
+      if (!this.#stopping.signal.aborted) log.warn({ err: error }, 'nobody knows which events were missed')
+    }
+    if (this.#stopping.signal.aborted) return
+    this.#missedTimer = setTimeout(() => {
+      this.#missed = this.#fetchMissed()
+    }, delayMs).unref()
   }
 
   async #forget(): Promise<void> {

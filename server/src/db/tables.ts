@@ -433,6 +433,7 @@ interface SandboxDeliveriesTable {
   attempts: Generated<number>
   answer_status: number | null
   answer: string | null
+  attempted_at: Generated<Date | null>
   created_at: Date
 }
 interface ListKeysTable {

@@ -17,3 +17,6 @@ create index commit_statuses_of_commit on commit_statuses (commit_sha);
 
 -- An attempt to get new tokens ended without an answer: the platform may have taken the refresh token, which works once.
 alter table codehost_connections add column is_refresh_uncertain boolean not null default false;
+
+-- Of the last attempt to deliver it.
+alter table sandbox_deliveries add column attempted_at timestamptz;

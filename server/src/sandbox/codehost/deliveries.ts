@@ -20,6 +20,7 @@ export interface Delivery {
   readonly attempts: number
   readonly answer_status: number | null
   readonly answer: string | null
+  readonly attempted_at: Date | null
   readonly created_at: Date
 }
 
@@ -76,7 +77,7 @@ export function deliveryHeaders({ guid, event, body }: Delivery, app: SandboxApp
 
 /** Sends events one after the other, in the order in which they came, and those that failed again, a few times. */
 export class Deliveries {
-  readonly #host: Pick<Host, 'pool' | 'log' | 'identity'>
+  readonly #host: Pick<Host, 'pool' | 'log' | 'clock' | 'identity'>
   readonly #eventsUrl: () => string
   readonly #closing = new AbortController()
   /** Not before their time. */
@@ -84,7 +85,7 @@ export class Deliveries {
   #run: Promise<void> | undefined
   #isWanted = false
 
-  constructor(host: Pick<Host, 'pool' | 'log' | 'identity'>, eventsUrl: () => string) {
+  constructor(host: Pick<Host, 'pool' | 'log' | 'clock' | 'identity'>, eventsUrl: () => string) {
     this.#host = host
     this.#eventsUrl = eventsUrl
   }
@@ -151,7 +152,7 @@ export class Deliveries {
     if (outcome === 'waiting') this.#again(delivery.id, delayMs ?? 0)
     await this.#host.pool.db
       .updateTable('sandbox_deliveries')
-      .set({ status: outcome, attempts, answer_status: status, answer: text })
+      .set({ status: outcome, attempts, answer_status: status, answer: text, attempted_at: this.#host.clock.now() })
       .where('id', '=', delivery.id)
       .execute()
   }

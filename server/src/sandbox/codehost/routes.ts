@@ -10,6 +10,7 @@ import { appRoutes } from './app-routes.ts'
 import { Deliveries } from './deliveries.ts'
 import { Faults } from './faults.ts'
 import { gitRoutes, sendText } from './git-routes.ts'
+import { hookRoutes } from './hook-routes.ts'
 import { apiBase, type Host, sandboxFolder } from './host.ts'
 import { readSandboxApp, type SandboxApp } from './identity.ts'
 import { manageRoutes } from './manage-routes.ts'
@@ -74,6 +75,7 @@ export function sandboxCodehost(server: FastifyInstance, app: App, { ownUrl, eve
         done()
       })
       appRoutes(api, host)
+      hookRoutes(api, host)
       repositoryRoutes(api, host)
       api.all(`${apiBase}/*`, () => {
         throw notFound()

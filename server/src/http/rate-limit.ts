@@ -31,6 +31,8 @@ interface Window {
 // Enough for every client that a limit is likely to meet at a time; past it the oldest are forgotten.
 const rememberedMax = 10_000
 const sweepIntervalMs = 5 * 60_000
+// Clocks of servers that count together differ a little.
+const skewMs = 60_000
 
 /**
  * A limit that all servers count together, in a window that opens with a client's first request. Each takes a
@@ -84,10 +86,10 @@ export class RateLimit {
     return this.#isOpen(window) && window.left === 0 && window.taken > this.#options.limit
   }
 
-  /** Not one that ends later than a window can: then the clock was set back, and the client would wait for it. */
+  /** Not one that ends much later than a window can: then the clock was set back, and the client would wait for it. */
   #isOpen({ expiresAt }: Window): boolean {
     const now = this.#options.clock.now().getTime()
-    return expiresAt > now && expiresAt <= now + this.#options.windowMs
+    return expiresAt > now && expiresAt <= now + this.#options.windowMs + skewMs
   }
 
   /** Returns the seconds until the window ends. */
@@ -115,10 +117,17 @@ export class RateLimit {
       const [row] = await pool.query<{ hits: number; expires_at: Date }>(
         `insert into rate_limits as r (key, hits, expires_at) values ($1, $4, $3)
          on conflict (key) do update set
-           hits = case when r.expires_at <= $2 or r.expires_at > $3 then excluded.hits else least(r.hits, $5) + excluded.hits end,
-           expires_at = case when r.expires_at <= $2 or r.expires_at > $3 then excluded.expires_at else r.expires_at end
+           hits = case when r.expires_at <= $2 or r.expires_at > $6 then excluded.hits else least(r.hits, $5) + excluded.hits end,
+           expires_at = case when r.expires_at <= $2 or r.expires_at > $6 then excluded.expires_at else r.expires_at end
          returning hits, expires_at`,
-        [`${name}:${client}`, new Date(now), new Date(now + windowMs), amount, limit],
+        [
+          `${name}:${client}`,
+          new Date(now),
+          new Date(now + windowMs),
+          amount,
+          limit,
+          new Date(now + windowMs + skewMs),
+        ],
       )
       if (!row) throw new Error('the counting statement returned nothing')
       this.#grant(window, { amount, taken: row.hits, expiresAt: row.expires_at.getTime() })

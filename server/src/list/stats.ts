@@ -6,6 +6,8 @@ import { dayOf } from './heat.ts'
 const bucket = 120
 const refillMs = 30_000
 const bucketMs = bucket * refillMs
+// Clocks of servers that count together differ a little.
+const skewMs = 60_000
 
 interface Told {
   readonly isCertified: boolean
@@ -24,7 +26,7 @@ export interface Allowance {
 export const statsText = `with told as (
        update standings s set
          server_count = $2, stats_at = $3,
-         -- One that ends later than a bucket can was written before the clock was set back.
+         -- One that ends much later than a bucket can was written before the clock was set back.
          stats_spent_until = case when s.stats_spent_until between $3 and $5 then s.stats_spent_until else $3 end
            + interval '${refillMs} milliseconds',
          certified_until = case when $4 or s.certified_until > $3 then $3::timestamptz + interval '3 days'
@@ -53,7 +55,7 @@ export function statsValues({ botId, serverCount, isHosted }: Stats, now: Date):
     serverCount,
     now,
     isHosted,
-    new Date(now.getTime() + bucketMs),
+    new Date(now.getTime() + bucketMs + skewMs),
     new Date(now.getTime() + bucketMs - refillMs + 1),
     dayOf(now),
     new Date(`${dayOf(now)}T00:00:00Z`),

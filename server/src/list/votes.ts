@@ -67,7 +67,12 @@ export class Votes {
 
   async #write(batch: readonly Waiting[]): Promise<void> {
     const now = this.#app.clock.now()
-    const { known, counted } = await tx(this.#app.pool.db, (db) => countVotes(db, batch, now))
+    const count = () => tx(this.#app.pool.db, (db) => countVotes(db, batch, now))
+    // Our own locks have an order; whoever else holds some, hundreds of votes are not lost to it.
+    const { known, counted } = await count().catch((error: unknown) => {
+      if (isDeadlock(error)) return count()
+      throw error
+    })
     for (const { botId, chatUserId, resolve, reject } of batch) {
       // Of those that are the same the first one is it.
       if (counted.delete(`${botId} ${chatUserId}`)) resolve(now)
@@ -75,6 +80,10 @@ export class Votes {
       else reject(new AppError('not_found'))
     }
   }
+}
+
+function isDeadlock(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '40P01'
 }
 
 function alreadyVoted(now: Date): AppError {

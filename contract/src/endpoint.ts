@@ -12,6 +12,7 @@ import { type ErrorCode, errors } from './errors.ts'
  * `operator`: a caller whose role is `owner`.
  * `signed`: whoever signs the body with the secret that we share with the platform; bad signatures are limited.
  * `visitor`: anybody who looks at the bot list, within a limit for one address.
+ * `guest`: the same for what is written down: whoever signed in is known, and no page of another site sends it.
  * `listing`: a listed bot, by its key.
  */
 export type Access =
@@ -24,6 +25,7 @@ export type Access =
   | 'operator'
   | 'signed'
   | 'visitor'
+  | 'guest'
   | 'listing'
 
 export interface Endpoint {
@@ -77,6 +79,7 @@ export function possibleErrors(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.params && !endpoint.takesAnyId) codes.add('not_found')
   if (['caller', 'cookie', 'session', 'navigation', 'listing'].includes(endpoint.access))
     codes.add('unauthenticated').add('account_suspended')
+  if (endpoint.access === 'guest') codes.add('account_suspended').add('forbidden')
   if (endpoint.access === 'operator') codes.add('unauthenticated').add('account_suspended').add('forbidden')
   if (endpoint.creates) codes.add('validation_failed').add('idempotency_key_reused')
   if (endpoint.creates === 'withSecret') codes.add('secret_not_repeatable')

@@ -194,10 +194,12 @@ export const list = {
     api: 'list',
     method: 'POST',
     path: '/bots/{botId}/reports',
-    access: 'visitor',
+    access: 'guest',
     tag,
     summary: 'Tell the operator what is wrong with a bot',
+    description: 'Ten an hour from one address. Whoever has signed in is named to the operator.',
     params: one,
+    creates: 'record',
     body: Input({
       reason: Type.String({
         minLength: 1,

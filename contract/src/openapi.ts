@@ -79,6 +79,7 @@ function operation(name: string, endpoint: Endpoint): Record<string, unknown> {
 function securityOf(access: Endpoint['access']): Record<string, []>[] {
   if (['caller', 'navigation', 'operator'].includes(access)) return [{ apiKey: [] }, { accessToken: [] }]
   if (access === 'listing') return [{ apiKey: [] }]
+  if (access === 'guest') return [{}, { accessToken: [] }]
   return access === 'session' ? [{ accessToken: [] }] : []
 }
 

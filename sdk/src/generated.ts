@@ -2010,7 +2010,7 @@ export const routes = {
   listListingDays: { api: 'list', method: 'GET', path: '/bots/{botId}/history' },
   getListingWidget: { api: 'list', method: 'GET', path: '/bots/{botId}/widget.svg' },
   voteForListing: { api: 'list', method: 'POST', path: '/bots/{botId}/vote' },
-  reportListing: { api: 'list', method: 'POST', path: '/bots/{botId}/reports' },
+  reportListing: { api: 'list', method: 'POST', path: '/bots/{botId}/reports', creates: true },
   createRegistration: { api: 'list', method: 'POST', path: '/registrations', creates: true },
   listRegistrations: { api: 'list', method: 'GET', path: '/registrations' },
   getRegistration: { api: 'list', method: 'GET', path: '/registrations/{id}' },

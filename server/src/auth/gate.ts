@@ -59,6 +59,8 @@ export class Gatekeeper {
         return isLocalRequest(this.#app.config, request.raw) ? undefined : this.#spend(this.#open, request, reply)
       case 'visitor':
         return this.#isUnlimited(request) ? undefined : this.#spend(this.#visitor, request, reply)
+      case 'guest':
+        return this.#guest(request, reply)
       case 'listing':
         return this.#listing(request, reply)
       case 'cookie':
@@ -98,6 +100,14 @@ export class Gatekeeper {
     const known = this.#credentials.peekListing(request.raw)
     if (known) return this.#limited(known, request, reply)
     return this.#credentials.findListing(request.headers).then((caller) => this.#limited(caller, request, reply))
+  }
+
+  /** A form of another site would be sent by our visitor's browser even without a cookie, from their address. */
+  async #guest(request: FastifyRequest, reply: FastifyReply): Promise<Admitted> {
+    const caller = await this.findSession(request)
+    if (caller) return this.#limited(caller, request, reply)
+    this.#checkOrigin(request)
+    return this.admit({ access: 'visitor' }, request, reply)
   }
 
   /** One request more of a caller, if there is one. */

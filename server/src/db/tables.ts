@@ -38,7 +38,8 @@ export interface Tables {
   listing_days: { bot_id: string; day: Day; votes: Generated<number>; server_count: number | null }
   votes: { day: Day; bot_id: string; chat_user_id: string; voted_at: Date }
   registrations: RegistrationsTable
-  reports: { id: string; bot_id: string; user_id: string | null; reason: string; created_at: Date }
+  reports: ReportsTable
+  hidden_bots: { application_id: string; bot_id: string; hidden_at: Date }
 }
 
 /** Objects come out as they are and go in as text. */
@@ -442,6 +443,15 @@ interface ListKeysTable {
   last4: string
   created_at: Date
   last_used_at: Date | null
+}
+
+interface ReportsTable {
+  id: string
+  bot_id: string
+  bot_name: string
+  user_id: string | null
+  reason: string
+  created_at: Date
 }
 
 interface StandingsTable {

@@ -12,6 +12,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../context.ts'
 import type { Db } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
+import { clientNet } from '../lib/address.ts'
 import { AppError, validationError } from '../lib/app-error.ts'
 import { keepKnownFields, parseBody, rawBody } from './body.ts'
 import { pathOf } from './errors.ts'
@@ -22,7 +23,9 @@ import { checker, readQuery } from './validate.ts'
 
 type CallerOf<N extends EndpointName> = (typeof endpoints)[N]['access'] extends 'public' | 'open' | 'visitor'
   ? undefined
-  : Caller
+  : (typeof endpoints)[N]['access'] extends 'guest'
+    ? Caller | undefined
+    : Caller
 
 interface ApiRequest<N extends EndpointName> {
   readonly body: BodyOf<N>
@@ -43,6 +46,8 @@ type Result<N extends EndpointName> =
 
 export type Handler<N extends EndpointName> = (request: ApiRequest<N>) => Result<N> | Promise<Result<N>>
 
+type First = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
 /** Lets a request in, or throws or rejects; runs before its body is read. Undefined: in, without a question. */
 export type Gate = (
   endpoint: Endpoint,
@@ -62,7 +67,8 @@ export class Api {
     this.#app = app
   }
 
-  handle<N extends EndpointName>(name: N, handler: Handler<N>): void {
+  /** `first`: what an endpoint that creates a record has to ask before its transaction begins. */
+  handle<N extends EndpointName>(name: N, handler: Handler<N>, first?: First): void {
     const endpoint: Endpoint = endpoints[name]
     const readInput = inputReader(endpoint)
     const status = Number(Object.keys(endpoint.answers)[0])
@@ -94,17 +100,20 @@ export class Api {
         if (status !== 200) reply.code(status)
         if (!endpoint.creates) return handler({ ...input, caller, request, reply, db } as ApiRequest<N>)
         const creation = { ...input, caller, request, reply }
-        return this.#create(endpoint, creation, (db) => handler({ ...creation, db } as ApiRequest<N>))
+        const create = () => this.#create(endpoint, creation, (db) => handler({ ...creation, db } as ApiRequest<N>))
+        return first ? first(request, reply).then(create) : create()
       },
     })
   }
 
   /** The record, its Idempotency-Key and the stored answer are one transaction. */
   async #create(endpoint: Endpoint, input: CreateInput, make: (db: Db) => unknown): Promise<unknown> {
-    const { caller, request, reply, body } = input
-    const repeatable =
-      caller &&
-      idempotentRequest(request.headers['idempotency-key'], caller.credential, [endpoint.path, request.params, body])
+    const { caller, request, reply, body, params } = input
+    const repeatable = idempotentRequest(
+      request.headers['idempotency-key'],
+      caller?.credential ?? `address ${clientNet(request.ip)}`,
+      [endpoint.path, params, body],
+    )
     return tx(this.#app.pool.db, async (db) => {
       const stored = repeatable && (await claimKey(db, repeatable, this.#app.clock.now()))
       if (stored) {
@@ -113,13 +122,18 @@ export class Api {
         return stored.answer
       }
       const answer = (await make(db)) as { id: string }
-      const location = `${apiBases[endpoint.api]}${endpoint.path}/${answer.id}`
+      const location = `${apiBases[endpoint.api]}${filled(endpoint.path, params)}/${answer.id}`
       reply.header('location', location)
       const recordId = endpoint.creates === 'withSecret' ? answer.id : null
       if (repeatable) await keepAnswer(db, repeatable, { status: reply.statusCode, answer, location, recordId })
       return answer
     })
   }
+}
+
+function filled(path: string, params: unknown): string {
+  const values = (params ?? {}) as Record<string, string>
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
 }
 
 interface Input {

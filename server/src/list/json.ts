@@ -59,8 +59,8 @@ export function reportJson(row: ReportRow): AnswerOf<'listReports'>['data'][numb
   return {
     id: row.id,
     botId: row.bot_id,
-    botName: row.name,
-    isHidden: row.hidden_at !== null,
+    botName: row.bot_name,
+    isHidden: row.is_hidden,
     reason: row.reason,
     reporter: row.user_id === null ? null : { id: row.user_id, name: row.reporter_name ?? '' },
     createdAt: row.created_at.toISOString(),

@@ -161,7 +161,7 @@ interface NewListing {
   readonly avatarUrl: string | null
 }
 
-/** False: it, or its application, is on the list already. */
+/** False: it, or its application, is on the list already. One that the operator has hidden before is hidden again. */
 export async function insertListing(db: Db, listing: NewListing, now: Date): Promise<boolean> {
   const { botId, applicationId, userId, name, avatarUrl } = listing
   const inserted = await db
@@ -172,7 +172,7 @@ export async function insertListing(db: Db, listing: NewListing, now: Date): Pro
       user_id: userId,
       name,
       avatar_url: avatarUrl,
-      words: toVector(wordsOf({ name, shortDescription: '', description: '', tags: [] })),
+      words: toVector([]),
       created_at: now,
       updated_at: now,
     })
@@ -182,8 +182,15 @@ export async function insertListing(db: Db, listing: NewListing, now: Date): Pro
   if (!inserted) return false
   await db
     .insertInto('standings')
-    .values({ bot_id: botId, month: monthOf(now), heat: newBotHeat(now), created_at: now })
+    .values({
+      bot_id: botId,
+      month: monthOf(now),
+      heat: newBotHeat(now),
+      hidden_at: sql<Date | null>`(select hidden_at from hidden_bots where application_id = ${applicationId})`,
+      created_at: now,
+    })
     .execute()
+  await writeWords(db, botId)
   return true
 }
 
@@ -227,12 +234,12 @@ function toVector(words: readonly string[]) {
   return sql<string>`array_to_tsvector(${words}::text[])`
 }
 
-/** Hidden ones keep when they were hidden. */
+/** Hidden ones keep when they were hidden, even beyond the listing. */
 export async function setHidden(db: Db, botId: string, { hidden, now }: { hidden: boolean; now: Date }): Promise<void> {
   await lockStanding(db, botId)
   const found = await db
     .selectFrom('listings')
-    .select('bot_id')
+    .select('application_id')
     .where('bot_id', '=', botId)
     .forUpdate()
     .executeTakeFirst()
@@ -242,7 +249,22 @@ export async function setHidden(db: Db, botId: string, { hidden, now }: { hidden
     .set({ hidden_at: hidden ? sql<Date>`coalesce(hidden_at, ${now})` : null })
     .where('bot_id', '=', botId)
     .execute()
+  await writeHidden(db, { application_id: found.application_id, bot_id: botId }, hidden ? now : undefined)
   await writeWords(db, botId)
+}
+
+async function writeHidden(
+  db: Db,
+  bot: { application_id: string; bot_id: string },
+  hiddenAt: Date | undefined,
+): Promise<void> {
+  if (hiddenAt)
+    await db
+      .insertInto('hidden_bots')
+      .values({ ...bot, hidden_at: hiddenAt })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+  else await db.deleteFrom('hidden_bots').where('application_id', '=', bot.application_id).execute()
 }
 
 export async function deleteListing(db: Db, botId: string): Promise<void> {

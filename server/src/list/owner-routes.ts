@@ -19,7 +19,7 @@ import {
 } from '../webhooks/queries.ts'
 import { deliveryJson, subscriptionJson, testOnce } from '../webhooks/receiver.ts'
 import { listingJson, ownListingJson, registrationJson } from './json.ts'
-import { getListing, getWhole, isOwn, listOwn, type Mine } from './listings.ts'
+import { getWhole, isOwn, listOwn, type Mine } from './listings.ts'
 import { editListing, reissueKey, removeListing, transferListing } from './owner.ts'
 import { createRegistration, getRegistration, listRegistrations, verifyRegistration } from './registrations.ts'
 import { putVoteWebhook } from './vote-webhook.ts'
@@ -75,7 +75,7 @@ function registrationRoutes(api: Api, { app, server, platformFor }: Parts): void
     if (!platform) throw new AppError('login_not_configured')
     const asked = { platform, userId: caller.userId, id: params.id, ip: request.ip }
     const { botId, key } = await verifyRegistration(app, asked)
-    return { ...listingJson(await getListing(pool, botId, clock.now())), key }
+    return { ...listingJson(await getWhole(pool, botId, clock.now())), key }
   })
 }
 

@@ -1,4 +1,6 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/pool.ts'
+import { AppError } from '../lib/app-error.ts'
 import { newId } from '../lib/ids.ts'
 
 interface NewReport {
@@ -7,12 +9,27 @@ interface NewReport {
   readonly reason: string
 }
 
-/** Of a bot that is known to be listed. */
+/** Throws `not_found` unless it is on the list. It, and the reporter, may leave at the same time: the report stays. */
 export async function insertReport(db: Db, { botId, userId, reason }: NewReport, now: Date): Promise<string> {
+  const listed = await db
+    .selectFrom('listings')
+    .innerJoin('standings', 'standings.bot_id', 'listings.bot_id')
+    .select('name')
+    .where('listings.bot_id', '=', botId)
+    .where('hidden_at', 'is', null)
+    .executeTakeFirst()
+  if (!listed) throw new AppError('not_found')
   const id = newId('rpt', now)
   await db
     .insertInto('reports')
-    .values({ id, bot_id: botId, user_id: userId ?? null, reason, created_at: now })
+    .values({
+      id,
+      bot_id: botId,
+      bot_name: listed.name,
+      user_id: sql<string | null>`(select id from users where id = ${userId ?? null} for key share)`,
+      reason,
+      created_at: now,
+    })
     .execute()
   return id
 }
@@ -20,8 +37,9 @@ export async function insertReport(db: Db, { botId, userId, reason }: NewReport,
 export interface ReportRow {
   readonly id: string
   readonly bot_id: string
-  readonly name: string
-  readonly hidden_at: Date | null
+  /** As it was then. */
+  readonly bot_name: string
+  readonly is_hidden: boolean
   readonly reason: string
   readonly user_id: string | null
   readonly reporter_name: string | null
@@ -35,14 +53,15 @@ export async function listReports(
 ): Promise<{ rows: ReportRow[]; total: number }> {
   const rows = await db
     .selectFrom('reports as r')
-    .innerJoin('listings as l', 'l.bot_id', 'r.bot_id')
-    .innerJoin('standings as s', 's.bot_id', 'r.bot_id')
     .leftJoin('users as u', 'u.id', 'r.user_id')
-    .select([
+    .select((eb) => [
       'r.id',
       'r.bot_id',
-      'l.name',
-      's.hidden_at',
+      'r.bot_name',
+      eb
+        .exists(eb.selectFrom('hidden_bots as h').select('h.bot_id').whereRef('h.bot_id', '=', 'r.bot_id'))
+        .$castTo<boolean>()
+        .as('is_hidden'),
       'r.reason',
       'r.user_id',
       'u.name as reporter_name',

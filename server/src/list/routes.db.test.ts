@@ -4,6 +4,8 @@ import { startTestServer } from '../../test/api.ts'
 import { call, data } from '../../test/call.ts'
 import { callList, listBot, newBotId } from '../../test/list.ts'
 import { makeOwner, signIn } from '../../test/people.ts'
+import { tx } from '../db/tx.ts'
+import { insertReport } from './reports.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -79,7 +81,9 @@ suite('POST /bots/stats', () => {
     assert.deepEqual([refused.status, refused.body['code']], [429, 'rate_limited'])
     assert.equal(refused.headers.get('retry-after'), '30')
     assert.equal(refused.headers.get('x-ratelimit-remaining'), '0')
-    server.clock.advance(29_999)
+    server.clock.advance(-5000)
+    assert.equal((await tell()).status, 429, 'on a server whose clock is a little behind')
+    server.clock.advance(5000 + 29_999)
     assert.equal((await tell()).status, 429)
     server.clock.advance(1)
     assert.deepEqual([(await tell()).status, (await tell()).status], [200, 429])
@@ -254,6 +258,20 @@ suite('votes', () => {
     assert.deepEqual(data(days), [{ day: server.clock.now().toISOString().slice(0, 10), votes: 1, serverCount: null }])
   })
 
+  test('votes that the database gave up for a deadlock are counted all the same', async () => {
+    const { botId } = await listBot(server, ann)
+    // Raised once: sequences are not rolled back.
+    await server.pool.query('create sequence deadlocks')
+    await server.pool.query(`create function deadlock() returns trigger language plpgsql as $$ begin
+      if nextval('deadlocks') = 1 then raise 'deadlock detected' using errcode = '40P01'; end if; return new; end $$`)
+    await server.pool.query('create trigger deadlock before insert on votes for each row execute function deadlock()')
+    assert.equal((await vote(botId)).status, 200)
+    await server.pool.query("select setval('deadlocks', 1, false)")
+    assert.equal((await vote(botId, ann)).status, 200)
+    await server.pool.query('drop trigger deadlock on votes')
+    assert.equal((await callList(server, `GET /bots/${botId}`)).body['votesTotal'], 2)
+  })
+
   test('a new month begins at nothing', async () => {
     const { botId } = await listBot(server, ann)
     await vote(botId)
@@ -347,6 +365,85 @@ suite('reports and the operator', () => {
       (await call(server, `PATCH /operator/listings/${newBotId()}`, { as: owner, body: { hidden: true } })).status,
       404,
     )
+  })
+
+  test('what is hidden stays so: taken from the list and listed anew, and its reports stay too', async () => {
+    server.clock.advance(hourMs)
+    const { botId } = await listBot(server, ann, { name: 'Persistent' })
+    const hide = (hidden: boolean) => call(server, `PATCH /operator/listings/${botId}`, { as: owner, body: { hidden } })
+    await callList(server, `POST /bots/${botId}/reports`, { body: { reason: 'It spams' } })
+    await hide(true)
+    const reported = async () => {
+      const [first] = data(await call(server, 'GET /operator/reports', { as: owner }))
+      return [first?.['botId'], first?.['botName'], first?.['isHidden']]
+    }
+    assert.equal((await callList(server, `DELETE /my/bots/${botId}`, { as: ann })).status, 200)
+    assert.deepEqual(await reported(), [botId, 'Persistent', true])
+    const again = await listBot(server, bob, { botId, name: 'Persistent' })
+    assert.equal((await callList(server, `GET /bots/${botId}`)).status, 404)
+    assert.deepEqual(data(await callList(server, 'GET /bots?q=persistent')), [])
+    const mine = data(await callList(server, 'GET /my/bots', { as: bob })).find((bot) => bot['botId'] === botId)
+    assert.equal(mine?.['isHidden'], true)
+    const told = await callList(server, 'POST /bots/stats', { key: again.key, body: { server_count: 3 } })
+    assert.equal(told.status, 200, 'the key works')
+    await hide(false)
+    assert.equal(data(await callList(server, 'GET /bots?q=persistent')).length, 1)
+    await callList(server, `DELETE /my/bots/${botId}`, { as: bob })
+    await listBot(server, ann, { botId })
+    assert.equal((await callList(server, `GET /bots/${botId}`)).status, 200)
+  })
+
+  test('a report is a record like others: where it is, and once for each Idempotency-Key', async () => {
+    server.clock.advance(hourMs)
+    const { botId } = await listBot(server, ann)
+    const report = (reason: string, as?: typeof bob) =>
+      callList(server, `POST /bots/${botId}/reports`, {
+        ...(as && { as }),
+        body: { reason },
+        headers: { 'idempotency-key': 'once' },
+      })
+    const made = await report('x')
+    assert.equal(made.status, 201)
+    assert.equal(made.headers.get('location'), `/list/api/bots/${botId}/reports/${String(made.body['id'])}`)
+    const again = await report('x')
+    assert.deepEqual([again.status, again.body], [201, made.body])
+    assert.equal(again.headers.get('location'), made.headers.get('location'))
+    assert.deepEqual((await report('y')).body['code'], 'idempotency_key_reused')
+    assert.notEqual((await report('x', bob)).body['id'], made.body['id'], 'somebody else’s key is another one')
+  })
+
+  test('no other site reports through its visitors’ browsers, with a cookie or without', async () => {
+    server.clock.advance(hourMs)
+    const { botId } = await listBot(server, ann)
+    const report = async (headers: Record<string, string>) => {
+      const answer = await callList(server, `POST /bots/${botId}/reports`, { body: { reason: 'x' }, headers })
+      return answer.status === 201 ? '201' : `${answer.status} ${String(answer.body['code'])}`
+    }
+    const elsewhere = { origin: 'https://elsewhere.example' }
+    const { token } = await signIn(server, 'caller')
+    assert.equal(await report(elsewhere), '403 forbidden')
+    assert.equal(await report({ origin: 'null' }), '403 forbidden')
+    assert.equal(await report({ 'sec-fetch-site': 'cross-site' }), '403 forbidden')
+    assert.equal(await report({ ...elsewhere, cookie: bob.cookie }), '403 forbidden')
+    assert.equal(await report({ ...elsewhere, authorization: `Bearer ${token}` }), '201')
+    assert.equal(await report({ origin: server.url, 'sec-fetch-site': 'same-origin' }), '201')
+    assert.equal(await report({}), '201')
+  })
+
+  test('a bot or a reporter that leaves at the same moment is no failure', async () => {
+    server.clock.advance(hourMs)
+    const { botId } = await listBot(server, ann)
+    const leaving = await signIn(server, 'leaving')
+    const report = (as: typeof bob) => callList(server, `POST /bots/${botId}/reports`, { as, body: { reason: 'x' } })
+    await tx(server.pool.db, async (db) => {
+      await db.deleteFrom('listings').where('bot_id', '=', botId).execute()
+      assert.equal((await report(bob)).status, 201)
+    })
+    assert.equal((await report(bob)).status, 404)
+    const other = await listBot(server, ann)
+    await server.pool.query('delete from users where id = $1', [leaving.id])
+    const late = { botId: other.botId, userId: leaving.id, reason: 'x' }
+    assert.match(await insertReport(server.pool.db, late, server.clock.now()), /^rpt_/)
   })
 
   test('ten reports an hour from one address', async () => {

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Gatekeeper } from '../auth/gate.ts'
 import type { Config } from '../config.ts'
 import type { App } from '../context.ts'
 import { isFromDoor } from '../http/door.ts'
@@ -12,7 +11,7 @@ import { clientNet, isInside } from '../lib/address.ts'
 import { AppError } from '../lib/app-error.ts'
 import { nextVoteAt } from './heat.ts'
 import { listingJson } from './json.ts'
-import { findListing, findRank, getListing, readListings } from './listings.ts'
+import { findRank, getListing, readListings } from './listings.ts'
 import { insertReport } from './reports.ts'
 import type { Search } from './search.ts'
 import { allowanceHeaders, listDays, tellStats } from './stats.ts'
@@ -25,7 +24,6 @@ const reportsMax = 10
 interface Parts {
   readonly app: App
   readonly server: FastifyInstance
-  readonly gatekeeper: Gatekeeper
   readonly search: Search
   readonly votes: Votes
 }
@@ -115,8 +113,8 @@ export function reportLimit({ pool, clock, log }: App, server: FastifyInstance):
   return reports
 }
 
-function visitorRoutes(api: Api, { app, server, gatekeeper, votes }: Parts): void {
-  const { pool, clock } = app
+function visitorRoutes(api: Api, { app, server, votes }: Parts): void {
+  const { clock } = app
   const reports = reportLimit(app, server)
 
   api.handle('voteForListing', async ({ caller, params }) => {
@@ -124,12 +122,13 @@ function visitorRoutes(api: Api, { app, server, gatekeeper, votes }: Parts): voi
     return { voted: true as const, votedAt: votedAt.toISOString(), nextVoteAt: nextVoteAt(votedAt).toISOString() }
   })
 
-  api.handle('reportListing', async ({ params, body, request, reply, db }) => {
-    const now = clock.now()
-    const reporter = await gatekeeper.findSession(request)
-    if (!(await findListing(pool, params.botId, now))) throw new AppError('not_found')
-    await reports.spend(() => clientNet(request.ip), reply)
-    const report = { botId: params.botId, userId: reporter?.userId, reason: body.reason.trim() }
-    return { id: await insertReport(db, report, now), botId: params.botId, createdAt: now.toISOString() }
-  })
+  api.handle(
+    'reportListing',
+    async ({ caller, params: { botId }, body, db }) => {
+      const now = clock.now()
+      const report = { botId, userId: caller?.userId, reason: body.reason.trim() }
+      return { id: await insertReport(db, report, now), botId, createdAt: now.toISOString() }
+    },
+    (request, reply) => reports.spend(() => clientNet(request.ip), reply),
+  )
 }

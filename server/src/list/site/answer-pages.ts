@@ -63,6 +63,12 @@ export async function readPost(
   return { ...viewOf(app, request), visitor }
 }
 
+/** The same for a form that anybody may post. */
+export async function readGuestPost({ app, gatekeeper }: Parts, { request, reply }: Exchange): Promise<View> {
+  const caller = await gatekeeper.admit({ access: 'guest' }, request, reply)
+  return { ...viewOf(app, request), visitor: caller && (await visitorOf(app, caller.userId)) }
+}
+
 /** Without a question to the database. */
 export function viewOf(app: App, request: FastifyRequest): View {
   const lang = chooseLanguage({

@@ -203,6 +203,9 @@ suite('reporting on the site', () => {
     }
     const kept = await postForm(server, `/list/bots/${botId}/report`, { reason: `</textarea><b>${'x'.repeat(1000)}` })
     assert.match(kept.text, /<textarea[^>]*aria-invalid="true"[^>]*>\n&lt;\/textarea&gt;&lt;b&gt;xxx/)
+    const elsewhere = { headers: { origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' } }
+    const forged = await postForm(server, `/list/bots/${botId}/report`, { reason: 'x' }, elsewhere)
+    assert.equal(forged.status, 403, 'another site’s form, without a cookie')
     const sent = await postForm(server, `/list/bots/${botId}/report`, { reason: 'It is\r\nspam' }, { as: bob })
     assert.deepEqual([sent.status, sent.headers.get('location')], [303, `/list/bots/${botId}/report?sent`])
     assert.match(wordsOf(await getPage(server, `/list/bots/${botId}/report?sent`)), /The operator will look at it/)

@@ -8,7 +8,7 @@ import { AppError } from '../../lib/app-error.ts'
 import { findRank, getListing, type ListingRow } from '../listings.ts'
 import { insertReport } from '../reports.ts'
 import { type Day, listDays } from '../stats.ts'
-import { type Parts, readForm, readText, readView, sendPrivate, sendPublic } from './answer-pages.ts'
+import { type Parts, readForm, readGuestPost, readText, readView, sendPrivate, sendPublic } from './answer-pages.ts'
 import { avatar } from './card.ts'
 import { chartDays, charts } from './chart.ts'
 import { formatAgo, formatDay, formatNumber } from './format.ts'
@@ -50,9 +50,7 @@ export function botPages(server: FastifyInstance, parts: BotParts): void {
 
   server.post<Params>('/list/bots/:botId/report', async (request, reply) => {
     const { botId } = request.params
-    const view = await readView(parts, { request, reply })
-    // Throws for a form of another site that is sent with our visitor's cookie.
-    const reporter = await parts.gatekeeper.findSession(request)
+    const view = await readGuestPost(parts, { request, reply })
     const row = await getListing(pool, botId, view.now)
     const reason = (readForm(request)['reason'] ?? '').trim()
     const problem = await reports
@@ -70,7 +68,7 @@ export function botPages(server: FastifyInstance, parts: BotParts): void {
         view,
         reportPage(view, row, { isSent: false, reason, problem }),
       )
-    await insertReport(pool.db, { botId, userId: reporter?.userId, reason }, clock.now())
+    await insertReport(pool.db, { botId, userId: view.visitor?.userId, reason }, clock.now())
     return reply.redirect(`${botUrl(botId)}/report?sent`, 303)
   })
 }

@@ -6,7 +6,7 @@ import { tx } from '../../db/tx.ts'
 import { type Html, html } from '../../http/html.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { AppError } from '../../lib/app-error.ts'
-import { findOwnerOf, getListing } from '../listings.ts'
+import { findOwnerOf, getWhole } from '../listings.ts'
 import { createRegistration, getRegistration, type RegistrationRow, verifyRegistration } from '../registrations.ts'
 import { type Parts, readForm, readPost, readView, sendPrivate } from './answer-pages.ts'
 import { avatar } from './card.ts'
@@ -104,7 +104,7 @@ export function registerPages(server: FastifyInstance, parts: RegisterParts): vo
       const platform = platformFor(request)
       if (!platform) throw new AppError('login_not_configured')
       const { botId, key } = await verifyRegistration(app, { platform, userId, id, ip: request.ip })
-      const row = await getListing(pool, botId, clock.now())
+      const row = await getWhole(pool, botId, clock.now())
       return sendPrivate(reply, view, keyPage(view, row, { key, isNew: true, steps: steps(view, 3) }))
     } catch (error) {
       if (!(error instanceof AppError)) throw error

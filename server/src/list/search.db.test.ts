@@ -5,6 +5,8 @@ import { data } from '../../test/call.ts'
 import { callList, listBot } from '../../test/list.ts'
 import { makeManyListings } from '../../test/many-listings.ts'
 import { signIn } from '../../test/people.ts'
+import type { Pool } from '../db/pool.ts'
+import { Search, type Wanted } from './search.ts'
 
 const dayMs = 86_400_000
 
@@ -143,6 +145,34 @@ suite('a long list', () => {
     assert.equal((await ask('certified=true')).total, 1_200)
     assert.equal((await ask('q=rare&certified=true')).total, 120)
     assert.equal((await ask('q=half&certified=true')).total, 1_200)
+  })
+
+  test('is counted once for a question, and asked once for all who ask the same at a time', async () => {
+    let statements = 0
+    const db = long.pool.db.withPlugin({
+      transformQuery: ({ node }) => {
+        statements++
+        return node
+      },
+      transformResult: ({ result }) => Promise.resolve(result),
+    })
+    const spent = async (search: Search, wanted: Wanted, times = 1) => {
+      statements = 0
+      const page = { limit: 20, offset: 0 }
+      const answers = await Promise.all(Array.from({ length: times }, () => search.find(wanted, page)))
+      assert(answers.every(({ botIds }) => botIds.length > 0))
+      assert.equal(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1)
+      return statements
+    }
+    const made = () => new Search({ ...long.app, pool: { db } as Pool })
+    for (const wanted of [{ q: 'common' }, { q: 'rare' }, { tag: 'everything' }, { certified: true }, {}]) {
+      const search = made()
+      assert.equal(await spent(search, wanted, 10), 2, `${JSON.stringify(wanted)}: a count and a page`)
+      if (wanted.q !== 'rare') assert.equal(await spent(search, wanted), 1, 'the count is remembered')
+    }
+    const search = made()
+    assert.equal(await spent(search, { q: 'common', certified: true }, 10), 4, 'counts of each, of both, and a page')
+    assert.equal(await spent(search, { q: 'common', certified: true }), 1)
   })
 
   test('has one order, whichever way it is gone through', async () => {

@@ -34,11 +34,13 @@ const orders: Record<Sort, string> = {
 /**
  * Finds listings at a price that does not grow with their number. Planners cannot be relied on for that: whether to look
  * up all that match or to go through the list in its order depends on how many match, so that is counted first, up to
- * a bound. Large counts are remembered for a minute.
+ * a bound. That count is the total too. Large counts are remembered for a minute, and those who ask the same at the
+ * same time share one answer.
  */
 export class Search {
   readonly #app: App
   readonly #counts = new Map<string, { count: number; until: number }>()
+  readonly #asking = new Map<string, Promise<unknown>>()
 
   constructor(app: App) {
     this.#app = app
@@ -48,16 +50,16 @@ export class Search {
   async find(wanted: Wanted, { limit, offset }: Range): Promise<{ botIds: string[]; total: number }> {
     const words = searchFor(wanted)
     if (words === null) return { botIds: [], total: 0 }
-    const now = this.#app.clock.now()
-    const filter = { words, certifiedAt: wanted.certified ? now : undefined }
-    const source = await this.#choose(filter)
-    const total = await this.#count(`${source.name} ${words} ${wanted.certified}`, source.all)
+    const filter = { words, certifiedAt: wanted.certified ? this.#app.clock.now() : undefined }
+    const { source, total } = await this.#choose(filter)
     const most = Math.min(limit, countedMax - offset)
     if (most <= 0 || offset >= total) return { botIds: [], total }
-    const { rows } = await source
-      .page(orders[wanted.sort ?? 'votes'], { limit: most, offset })
-      .execute(this.#app.pool.db)
-    return { botIds: rows.map(({ bot_id: botId }) => botId), total }
+    const order = orders[wanted.sort ?? 'votes']
+    const botIds = await this.#share(`${keyOf(source)} ${order} ${most} ${offset}`, async () => {
+      const { rows } = await source.page(order, { limit: most, offset }).execute(this.#app.pool.db)
+      return rows.map(({ bot_id: botId }) => botId)
+    })
+    return { botIds, total }
   }
 
   /** The same as cards, for pages. */
@@ -79,29 +81,67 @@ export class Search {
     )
   }
 
-  async #choose(filter: Filter): Promise<Source> {
-    const byWords = filter.words !== undefined && (await this.#isFew(matching({ ...filter, certifiedAt: undefined })))
-    if (byWords) return matching(filter)
-    const byBadge = filter.certifiedAt && (await this.#isFew(badged({ ...filter, words: undefined })))
-    return byBadge ? badged(filter) : inOrder(filter)
+  /** The cheapest way, and how many there are at its end: what was counted for the choice is not counted again. */
+  async #choose(filter: Filter): Promise<{ source: Source; total: number }> {
+    const { words, certifiedAt } = filter
+    const counted: number[] = []
+    if (words !== undefined) {
+      const all = matching({ words, certifiedAt: undefined })
+      counted.push(await this.#count(all))
+      if (isFew(counted)) return this.#counted(matching(filter), certifiedAt ? [] : counted)
+    }
+    if (certifiedAt) {
+      counted.push(await this.#count(badged({ words: undefined, certifiedAt })))
+      if (isFew(counted)) return this.#counted(badged(filter), words === undefined ? counted : [])
+    }
+    // Of two counts neither is that of what fits both.
+    return this.#counted(inOrder(filter), counted.length === 1 ? counted : [])
   }
 
-  async #isFew({ name, all, filter }: Source): Promise<boolean> {
-    return (await this.#count(`${name} ${filter.words} ${filter.certifiedAt !== undefined}`, all)) <= fewMax
+  async #counted(source: Source, [known]: readonly number[]): Promise<{ source: Source; total: number }> {
+    return { source, total: known ?? (await this.#count(source)) }
   }
 
-  async #count(key: string, all: RawBuilder<unknown>): Promise<number> {
+  #count(source: Source): Promise<number> {
+    const { name, filter, all } = source
+    // What is remembered is of any moment, what is shared only of this one.
+    const key = `${name} ${filter.words} ${filter.certifiedAt !== undefined}`
     const now = this.#app.clock.now().getTime()
     const known = this.#counts.get(key)
-    if (known && known.until > now && known.until <= now + rememberedMs) return known.count
-    const { rows } = await sql<{ count: number }>`select count(*)::integer as count
-      from (${all} limit ${sql.lit(countedMax)}) as counted`.execute(this.#app.pool.db)
-    const count = rows[0]?.count ?? 0
-    if (this.#counts.size >= rememberedMax) this.#counts.clear()
-    // Small ones are counted soon, and seen to be wrong soon.
-    if (count > fewMax) this.#counts.set(key, { count, until: now + rememberedMs })
-    return count
+    if (known && known.until > now && known.until <= now + rememberedMs) return Promise.resolve(known.count)
+    return this.#share(keyOf(source), async () => {
+      const { rows } = await sql<{ count: number }>`select count(*)::integer as count
+        from (${all} limit ${sql.lit(countedMax)}) as counted`.execute(this.#app.pool.db)
+      const count = rows[0]?.count ?? 0
+      if (this.#counts.size >= rememberedMax) this.#counts.clear()
+      // Small ones are counted soon, and seen to be wrong soon; but not where the way to them is long.
+      if (count > fewMax || isLong(source)) this.#counts.set(key, { count, until: now + rememberedMs })
+      return count
+    })
   }
+
+  /** One question to the database for all who ask it while it is under way. */
+  #share<T>(key: string, ask: () => Promise<T>): Promise<T> {
+    const asked = this.#asking.get(key) as Promise<T> | undefined
+    if (asked) return asked
+    const asking = ask().finally(() => this.#asking.delete(key))
+    this.#asking.set(key, asking)
+    return asking
+  }
+}
+
+function isFew(counts: readonly number[]): boolean {
+  return (counts.at(-1) ?? 0) <= fewMax
+}
+
+/** Many have the words, and many the badge, but those that have both may stand anywhere. */
+function isLong({ name, filter: { words, certifiedAt } }: Source): boolean {
+  return name === 'in order' && words !== undefined && certifiedAt !== undefined
+}
+
+/** Questions with the same key have the same answer. */
+function keyOf({ name, filter: { words, certifiedAt } }: Source): string {
+  return JSON.stringify([name, words, certifiedAt])
 }
 
 interface Filter {
@@ -157,15 +197,13 @@ function badged(filter: Filter): Source {
 
 /** Through all in their order. The inner `offset 0` keeps the planner from doing it any other way. */
 function inOrder(filter: Filter): Source {
-  const conditions = sql`${isCertified(filter, 'w')} ${hasWords(filter, 'w')}`
-  const columns = sql`bot_id, is_badged, certified_until`
-  const visible = sql`select ${columns} from standings where hidden_at is null`
+  const visible = sql`select s.bot_id from standings s where s.hidden_at is null ${isCertified(filter, 's')}`
   return {
     name: 'in order',
     filter,
-    all: sql`select from (${visible} offset 0) as w where true ${conditions}`,
+    all: sql`select from (${visible} offset 0) as w where true ${hasWords(filter, 'w')}`,
     page: (order, { limit, offset }) => sql`select w.bot_id
-      from (${visible} order by ${sql.raw(order)} offset 0) as w where true ${conditions}
+      from (${visible} order by ${sql.raw(prefixed(order))} offset 0) as w where true ${hasWords(filter, 'w')}
       limit ${limit} offset ${offset}`,
   }
 }

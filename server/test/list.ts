@@ -45,7 +45,7 @@ export function newBotId(): string {
 export async function editProfile(
   server: TestServer,
   applicationId: string,
-  profile: { name?: string; description?: string },
+  profile: { name?: string; description?: string; botId?: string },
 ): Promise<void> {
   const answer = await fetch(`${server.url}/sandbox/chat/applications/${applicationId}`, {
     method: 'PATCH',

@@ -354,6 +354,7 @@ interface SandboxApplicationsTable {
   id: string
   name: string
   description: string
+  bot_id: string | null
 }
 
 interface SandboxRepositoriesTable {
@@ -466,6 +467,7 @@ interface StandingsTable {
   month: Day
   heat: number
   hidden_at: Date | null
+  profile_at: Date | null
   created_at: Date
 }
 

@@ -17,3 +17,9 @@ alter table reports drop constraint reports_bot_id_fkey;
 alter table reports add bot_name text not null default '';
 update reports r set bot_name = l.name from listings l where l.bot_id = r.bot_id;
 alter table reports alter bot_name drop default;
+
+-- The user of an old bot, whose id is another than its application's.
+alter table sandbox_applications add bot_id text;
+
+-- When the chat platform was last asked for the name and the picture; null: never.
+alter table standings add profile_at timestamptz;

@@ -184,7 +184,8 @@ export const en = {
     notFoundHint: 'Save the profile on the chat platform, wait a moment, and verify again.',
     unknownApplication: 'The chat platform knows no application with this id.',
     unknownApplicationHint: 'Is it an old bot? Then start again and give its application id too.',
-    notIts: 'This application is not that of this bot.',
+    notIts:
+      'The chat platform does not say that this application is that of this bot. The operator of this list can list an old bot and transfer it to you.',
     expired: 'The code has expired: it was valid for a day.',
     newCode: 'Get a new code',
     platformFailed: 'The chat platform failed or was late. Try again in a moment: the code stays valid.',

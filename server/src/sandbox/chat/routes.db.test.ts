@@ -22,6 +22,11 @@ test('a bot’s About Me is edited by PATCH and read from the public profile, an
   const renamed = (await fetch(rpc).then((answer) => answer.json())) as Record<string, unknown>
   assert.deepEqual([renamed['name'], renamed['description']], ['Helper', 'code-1 <b>'])
   assert.equal((await patch({ description: 5 })).status, 400)
+  assert.equal((await patch({ botId: 'x' })).status, 400)
+  assert.equal('bot' in renamed, false, 'as the platform has it')
+  assert.equal((await patch({ botId: '160000000000000001' })).status, 200)
+  const old = (await fetch(rpc).then((answer) => answer.json())) as { bot: { id: string } }
+  assert.equal(old.bot.id, '160000000000000001')
   assert.equal((await patch({ description: 'x'.repeat(401) })).status, 400)
 })
 

@@ -177,21 +177,27 @@ interface ApplicationRow {
   readonly id: string
   readonly name: string
   readonly description: string
+  readonly bot_id: string | null
 }
 
 function listApplications({ pool }: App): Promise<ApplicationRow[]> {
   return pool.db.selectFrom('sandbox_applications').selectAll().orderBy('name').limit(200).execute()
 }
 
+const snowflake = /^\d{17,20}$/
+
 async function saveApplication({ pool }: App, id: string, given: unknown): Promise<ApplicationRow> {
-  const { description, name } = (given ?? {}) as Record<string, unknown>
+  const { description, name, botId } = (given ?? {}) as Record<string, unknown>
   const isText = (value: unknown) => value === undefined || (typeof value === 'string' && value.length <= 400)
-  if (!/^\d{17,20}$/.test(id)) throw new AppError('not_found')
+  if (!snowflake.test(id)) throw new AppError('not_found')
   if (!isText(description) || !isText(name))
     throw new AppError('invalid_request', { detail: '`name` and `description` take up to 400 characters.' })
+  if (botId !== undefined && botId !== '' && !(typeof botId === 'string' && snowflake.test(botId)))
+    throw new AppError('invalid_request', { detail: '`botId` takes 17 to 20 digits.' })
   const texts = {
     ...(typeof name === 'string' && name && { name }),
     ...(typeof description === 'string' && { description }),
+    ...(botId && { bot_id: botId }),
   }
   return pool.db
     .insertInto('sandbox_applications')
@@ -203,13 +209,17 @@ async function saveApplication({ pool }: App, id: string, given: unknown): Promi
 
 type PublicProfile = Pick<
   APIApplication,
-  'id' | 'name' | 'icon' | 'description' | 'bot_public' | 'bot_require_code_grant' | 'verify_key'
+  'id' | 'name' | 'icon' | 'description' | 'bot_public' | 'bot_require_code_grant' | 'verify_key' | 'bot'
 >
 
 /** What the platform shows of an application to everybody. `description` is the bot's About Me. */
-function applicationJson({ id, name, description }: ApplicationRow): PublicProfile {
+function applicationJson({ id, name, description, bot_id: botId }: ApplicationRow): PublicProfile {
   const verifyKey = createHash('sha256').update(id).digest('hex')
-  return { id, name, icon: null, description, bot_public: true, bot_require_code_grant: false, verify_key: verifyKey }
+  const bot = botId !== null && {
+    bot: { id: botId, username: name, discriminator: '0000', global_name: null, avatar: null, bot: true },
+  }
+  const rights = { bot_public: true, bot_require_code_grant: false }
+  return { id, name, icon: null, description, ...rights, verify_key: verifyKey, ...bot }
 }
 
 const notice = html`<p class="notice">This is a sandbox, not the real chat platform. It exists on this machine only.</p>`
@@ -246,6 +256,8 @@ ${forms.length > 0 ? forms : html`<p>There are none yet.</p>`}
 <input id="id" name="id" required pattern="[0-9]{17,20}" autocomplete="off">
 <label for="bot-name">Name</label>
 <input id="bot-name" name="name" required maxlength="100" autocomplete="off">
+<label for="bot-user">Id of its user, if it is an old bot that has another</label>
+<input id="bot-user" name="botId" pattern="[0-9]{17,20}" autocomplete="off">
 <button>Create</button>
 </form>`
 }

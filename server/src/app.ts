@@ -31,6 +31,7 @@ import { infoRoutes } from './info/routes.ts'
 import { AddressGuard } from './lib/address-guard.ts'
 import { listOperatorRoutes } from './list/operator-routes.ts'
 import { ownerRoutes } from './list/owner-routes.ts'
+import { Profiles } from './list/profiles.ts'
 import { listRoutes } from './list/routes.ts'
 import { Search } from './list/search.ts'
 import { sendListError } from './list/site/error-pages.ts'
@@ -95,11 +96,12 @@ export async function buildServer(
   streamRoutes(api, app, { ...work, credentials, server })
   meRoutes(api, app, credentials)
   operatorRoutes(api, app, { credentials, walls })
-  const list = { app, server, credentials, gatekeeper, search: new Search(app), votes: new Votes(app) }
+  const parts = { search: new Search(app), votes: new Votes(app), profiles: new Profiles(app, server) }
+  const list = { app, server, credentials, gatekeeper, guard: work.guard, platformFor: chatPlatformFor, ...parts }
   listRoutes(api, list)
-  ownerRoutes(api, { ...list, guard: work.guard, platformFor: chatPlatformFor })
+  ownerRoutes(api, list)
   listOperatorRoutes(api, app)
-  listPages(api, server, { ...list, guard: work.guard, platformFor: chatPlatformFor })
+  listPages(api, server, list)
   if (app.config.isLocal && !app.config.chat) sandboxChatRoutes(server, app, sandboxClient)
   const ownUrl = () => ownUrlOf(server)
   const eventsUrl = () => `${ownUrl()}${apiBases.hosting}/codehost/events`

@@ -29,7 +29,7 @@ export async function createListKey(
 async function ensureOwnListing(db: Db, botId: string, now: Date): Promise<string> {
   const { id: userId } = await getOwner(db)
   const name = nameOf(botId)
-  await insertListing(db, { botId, applicationId: botId, userId, name, avatarUrl: null }, now)
+  await insertListing(db, { botId, applicationId: botId, userId, name, avatarUrl: null, profileAt: null }, now)
   if ((await findOwnerOf(db, botId))?.user_id !== userId)
     throw new StartError(`The bot ${botId} is listed by somebody else than the owner.`)
   return userId

@@ -31,6 +31,8 @@ export interface ListingRow extends CardRow {
   readonly owner_avatar_url: string | null
   readonly certified_until: Date | null
   readonly hidden_at: Date | null
+  /** When the chat platform was last asked for its name and picture. */
+  readonly profile_at: Date | null
 }
 
 export interface OwnRow extends ListingRow {
@@ -44,7 +46,7 @@ const cardColumns = `l.bot_id, l.name, l.avatar_url, l.short_description, l.tags
   case when s.month = $2 then s.votes_month else 0 end as votes_month, s.votes_total,
   coalesce(s.certified_until > $3, false) as is_certified, l.created_at`
 const columns = `${cardColumns}, l.application_id, l.description, l.support_url, l.website_url, l.user_id,
-  u.name as owner_name, u.avatar_url as owner_avatar_url, s.certified_until, s.hidden_at`
+  u.name as owner_name, u.avatar_url as owner_avatar_url, s.certified_until, s.hidden_at, s.profile_at`
 const cardTables = 'listings l join standings s on s.bot_id = l.bot_id'
 const tables = `${cardTables} join users u on u.id = l.user_id`
 
@@ -159,11 +161,13 @@ interface NewListing {
   readonly userId: string
   readonly name: string
   readonly avatarUrl: string | null
+  /** When the platform said so; null: it did not. */
+  readonly profileAt: Date | null
 }
 
 /** False: it, or its application, is on the list already. One that the operator has hidden before is hidden again. */
 export async function insertListing(db: Db, listing: NewListing, now: Date): Promise<boolean> {
-  const { botId, applicationId, userId, name, avatarUrl } = listing
+  const { botId, applicationId, userId, name, avatarUrl, profileAt } = listing
   const inserted = await db
     .insertInto('listings')
     .values({
@@ -187,6 +191,7 @@ export async function insertListing(db: Db, listing: NewListing, now: Date): Pro
       month: monthOf(now),
       heat: newBotHeat(now),
       hidden_at: sql<Date | null>`(select hidden_at from hidden_bots where application_id = ${applicationId})`,
+      profile_at: profileAt,
       created_at: now,
     })
     .execute()
@@ -211,6 +216,23 @@ export async function updateListing(db: Db, botId: string, changes: ListingChang
     .where('bot_id', '=', botId)
     .execute()
   await writeWords(db, botId)
+}
+
+/** As the chat platform has it now. */
+export async function updateProfile(
+  db: Db,
+  botId: string,
+  { name, avatarUrl }: { name: string; avatarUrl: string | null },
+  now: Date,
+): Promise<void> {
+  const changed = await db
+    .updateTable('listings')
+    .set({ name, avatar_url: avatarUrl, updated_at: now })
+    .where('bot_id', '=', botId)
+    .where(sql<boolean>`(name, avatar_url) is distinct from (${name}, ${avatarUrl})`)
+    .returning('bot_id')
+    .executeTakeFirst()
+  if (changed) await writeWords(db, botId)
 }
 
 /** None while it is hidden. */

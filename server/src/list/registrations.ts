@@ -126,7 +126,7 @@ export async function verifyRegistration(
     await checkNotListed(db, { userId, botId })
     await checkRoom(db, userId)
     await takeRegistration(db, id)
-    if (!(await insertListing(db, { botId, applicationId, userId, name, avatarUrl }, now)))
+    if (!(await insertListing(db, { botId, applicationId, userId, name, avatarUrl, profileAt: now }, now)))
       throw new AppError('already_listed')
     await insertAuditEvent(db, { userId, kind: 'listing_created', details: { botId, name }, ip }, now)
     const { key } = await issueListKey(db, { userId, botId, name, prefix: config.keyPrefix, ip }, now)

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ChatPlatform } from '../chat/client.ts'
 import type { Config } from '../config.ts'
 import type { App } from '../context.ts'
 import { isFromDoor } from '../http/door.ts'
@@ -12,6 +13,7 @@ import { AppError } from '../lib/app-error.ts'
 import { nextVoteAt } from './heat.ts'
 import { listingJson } from './json.ts'
 import { findRank, getListing, readListings } from './listings.ts'
+import type { Profiles } from './profiles.ts'
 import { insertReport } from './reports.ts'
 import type { Search } from './search.ts'
 import { allowanceHeaders, listDays, tellStats } from './stats.ts'
@@ -26,6 +28,9 @@ interface Parts {
   readonly server: FastifyInstance
   readonly search: Search
   readonly votes: Votes
+  readonly profiles: Profiles
+  /** Undefined: there is nobody to ask. */
+  readonly platformFor: (request: FastifyRequest) => ChatPlatform | undefined
 }
 
 /** What bots ask with their keys, and what everybody sees of them. */
@@ -35,13 +40,14 @@ export function listRoutes(api: Api, parts: Parts): void {
   visitorRoutes(api, parts)
 }
 
-function statsRoutes(api: Api, { app }: Parts): void {
+function statsRoutes(api: Api, { app, profiles, platformFor }: Parts): void {
   const { pool, clock, config } = app
 
   const tell = async (botId: string, serverCount: number, request: FastifyRequest, reply: FastifyReply) => {
     const now = clock.now()
     const isHosted = isFromHosting(config, request)
-    const { isCertified, allowance } = await tellStats(pool, { botId, serverCount, isHosted }, now)
+    const { isCertified, isFirst, allowance } = await tellStats(pool, { botId, serverCount, isHosted }, now)
+    if (isFirst) profiles.note(botId, platformFor(request))
     void reply.headers(allowanceHeaders(allowance, now))
     return { message: 'Statistics updated', isCertified }
   }
@@ -85,7 +91,7 @@ function listedBot({ listedBotId }: Caller): string {
   return listedBotId
 }
 
-function publicRoutes(api: Api, { app, search }: Parts): void {
+function publicRoutes(api: Api, { app, search, profiles, platformFor }: Parts): void {
   const { pool, clock } = app
 
   api.handle('listListings', ({ query }) =>
@@ -95,8 +101,9 @@ function publicRoutes(api: Api, { app, search }: Parts): void {
     }),
   )
 
-  api.handle('getListing', async ({ params }) => {
+  api.handle('getListing', async ({ params, request }) => {
     const [row, rank] = await Promise.all([getListing(pool, params.botId, clock.now()), findRank(pool, params.botId)])
+    profiles.note(row.bot_id, platformFor(request), row.profile_at)
     return { ...listingJson(row), rank: rank ?? null }
   })
 

@@ -11,6 +11,8 @@ const skewMs = 60_000
 
 interface Told {
   readonly isCertified: boolean
+  /** On this UTC day. */
+  readonly isFirst: boolean
   /** What is left of the bucket. */
   readonly allowance: Allowance
 }
@@ -36,12 +38,12 @@ export const statsText = `with told as (
        where s.bot_id = $1 and before.bot_id = s.bot_id
          and (s.stats_spent_until is null or s.stats_spent_until not between $6 and $5)
        returning s.bot_id, coalesce(s.certified_until > $3, false) as is_certified, s.stats_spent_until,
-         before.server_count is distinct from s.server_count or before.stats_at < $8 as is_news
+         (before.stats_at >= $8) is not true as is_first, before.server_count is distinct from s.server_count as is_other
      ), day as (
-       insert into listing_days as d (bot_id, day, server_count) select bot_id, $7::date, $2 from told where is_news
+       insert into listing_days as d (bot_id, day, server_count) select bot_id, $7::date, $2 from told where is_first or is_other
        on conflict (bot_id, day) do update set server_count = excluded.server_count
      )
-     select is_certified, stats_spent_until from told`
+     select is_certified, is_first, stats_spent_until from told`
 
 interface Stats {
   readonly botId: string
@@ -68,8 +70,16 @@ export function statsValues({ botId, serverCount, isHosted }: Stats, now: Date):
  */
 export async function tellStats(pool: Pool, { botId, serverCount, isHosted }: Stats, now: Date): Promise<Told> {
   const values = statsValues({ botId, serverCount, isHosted }, now)
-  const [told] = await pool.query<{ is_certified: boolean; stats_spent_until: Date }>(statsText, values)
-  if (told) return { isCertified: told.is_certified, allowance: allowanceOf(told.stats_spent_until, now) }
+  const [told] = await pool.query<{ is_certified: boolean; is_first: boolean; stats_spent_until: Date }>(
+    statsText,
+    values,
+  )
+  if (told)
+    return {
+      isCertified: told.is_certified,
+      isFirst: told.is_first,
+      allowance: allowanceOf(told.stats_spent_until, now),
+    }
   throw await refusal(pool, botId, now)
 }
 

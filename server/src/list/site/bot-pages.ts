@@ -1,11 +1,13 @@
 import { endpoints } from '@botberth/contract/endpoints.ts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ChatPlatform } from '../../chat/client.ts'
 import { type Html, html } from '../../http/html.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { checker } from '../../http/validate.ts'
 import { clientNet } from '../../lib/address.ts'
 import { AppError } from '../../lib/app-error.ts'
 import { findRank, getListing, type ListingRow } from '../listings.ts'
+import type { Profiles } from '../profiles.ts'
 import { insertReport } from '../reports.ts'
 import { type Day, listDays } from '../stats.ts'
 import { type Parts, readForm, readGuestPost, readText, readView, sendPrivate, sendPublic } from './answer-pages.ts'
@@ -23,11 +25,13 @@ interface Params {
 
 interface BotParts extends Parts {
   readonly reports: RateLimit
+  readonly profiles: Profiles
+  readonly platformFor: (request: FastifyRequest) => ChatPlatform | undefined
 }
 
 /** What everybody sees of one bot, and how to report it. */
 export function botPages(server: FastifyInstance, parts: BotParts): void {
-  const { app, reports } = parts
+  const { app, reports, profiles, platformFor } = parts
   const { pool, clock } = app
 
   server.get<Params>('/list/bots/:botId', async (request, reply) => {
@@ -38,6 +42,7 @@ export function botPages(server: FastifyInstance, parts: BotParts): void {
       findRank(pool, botId),
       listDays(pool, { botId, days: chartDays }, view.now),
     ])
+    profiles.note(botId, platformFor(request), row.profile_at)
     return sendPublic({ request, reply }, view, botPage(view, row, { rank, days }))
   })
 

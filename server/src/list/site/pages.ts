@@ -3,6 +3,7 @@ import type { ChatPlatform } from '../../chat/client.ts'
 import type { Api } from '../../http/endpoint.ts'
 import type { AddressGuard } from '../../lib/address-guard.ts'
 import { verificationLimit } from '../owner-routes.ts'
+import type { Profiles } from '../profiles.ts'
 import { reportLimit } from '../routes.ts'
 import type { Search } from '../search.ts'
 import type { Votes } from '../votes.ts'
@@ -21,6 +22,7 @@ import { widgetRoutes } from './widget-routes.ts'
 interface SiteParts extends Parts {
   readonly search: Search
   readonly votes: Votes
+  readonly profiles: Profiles
   readonly guard: AddressGuard
   readonly platformFor: (request: FastifyRequest) => ChatPlatform | undefined
 }

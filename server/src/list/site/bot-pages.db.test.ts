@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { startTestServer } from '../../../test/api.ts'
 import { call } from '../../../test/call.ts'
+import { letters } from '../../../test/letters.ts'
 import { callList, listBot } from '../../../test/list.ts'
 import { makeOwner, signIn } from '../../../test/people.ts'
 import { getPage, postForm, wordsOf } from '../../../test/site.ts'
@@ -190,6 +191,33 @@ suite('voting on the site', () => {
       wordsOf(await postForm(server, `/list/bots/${botId}/vote`, {}, { as: dora })),
       /Your account is suspended/,
     )
+  })
+})
+
+suite('a long description', () => {
+  test('begins on the page of the bot, and is read in whole in parts', async () => {
+    const { botId } = await listBot(server, ann, { name: 'Talker' })
+    const sections = Array.from({ length: 40 }, (_, index) => `## Part ${index}\n\n${letters(480)}`)
+    await describe(botId, { description: sections.join('\n\n') })
+    const page = await getPage(server, `/list/bots/${botId}`)
+    assert.match(page.text, /<h4>Part 0<\/h4>/)
+    assert.doesNotMatch(page.text, /<h4>Part 39<\/h4>/)
+    assert.match(page.text, new RegExp(`<a class="button quiet" href="/list/bots/${botId}/about">Read all of it</a>`))
+    const first = await getPage(server, `/list/bots/${botId}/about`)
+    assert.match(wordsOf(first), /Talker: About this bot Part 0 .* Page 1 of 8 Next/)
+    const read = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => getPage(server, `/list/bots/${botId}/about?part=${index + 1}`)),
+    )
+    const found = read.flatMap(({ text }) => [...text.matchAll(/<h4>(Part \d+)<\/h4>/g)].map(([, name]) => name))
+    assert.deepEqual(
+      found,
+      sections.map((_, index) => `Part ${index}`),
+    )
+    for (const part of ['0', '-1', 'x', '1.5', ''])
+      assert.match(wordsOf(await getPage(server, `/list/bots/${botId}/about?part=${part}`)), /Page 1 of 8/, part)
+    await describe(botId, { description: 'Short' })
+    assert.doesNotMatch((await getPage(server, `/list/bots/${botId}`)).text, /Read all of it/)
+    assert.match(wordsOf(await getPage(server, `/list/bots/${botId}/about?part=3`)), /Talker: About this bot Short/)
   })
 })
 

@@ -13,11 +13,11 @@ import { type Day, listDays } from '../stats.ts'
 import { type Parts, readForm, readGuestPost, readText, readView, sendPrivate, sendPublic } from './answer-pages.ts'
 import { avatar } from './card.ts'
 import { chartDays, charts } from './chart.ts'
+import { renderDescription } from './description.ts'
 import { formatAgo, formatDay, formatNumber } from './format.ts'
 import { badge, icons } from './icons.ts'
-import { renderMarkdown } from './markdown.ts'
 import { ago, copyField, field } from './parts.ts'
-import { botUrl, myUrl, type Page, tagUrl, type View, voteUrl, widgetUrl } from './view.ts'
+import { aboutUrl, botUrl, myUrl, type Page, tagUrl, type View, voteUrl, widgetUrl } from './view.ts'
 
 interface Params {
   Params: { botId: string }
@@ -44,6 +44,13 @@ export function botPages(server: FastifyInstance, parts: BotParts): void {
     ])
     profiles.note(botId, platformFor(request), row.profile_at)
     return sendPublic({ request, reply }, view, botPage(view, row, { rank, days }))
+  })
+
+  server.get<Params>('/list/bots/:botId/about', async (request, reply) => {
+    const view = await readView(parts, { request, reply })
+    const row = await getListing(pool, request.params.botId, view.now)
+    const asked = Number(/^[1-9]\d{0,2}$/.exec(readText(request.query, 'part') ?? '')?.[0] ?? 1)
+    return sendPublic({ request, reply }, view, aboutPage(view, row, asked))
   })
 
   server.get<Params>('/list/bots/:botId/report', async (request, reply) => {
@@ -108,7 +115,7 @@ ${row.short_description !== '' && html`<p><bdi>${row.short_description}</bdi></p
   }${isOwn && html`<a class="button quiet" href="${myUrl(row.bot_id)}/edit">${t.bot.edit}</a>`}</p></div>
 <div class="columns"><div>
 <section class="panel">${numbers(view, row, rank)}</section>
-<section class="panel"><h2>${t.bot.about}</h2>${description(view, row.description)}</section>
+<section class="panel"><h2>${t.bot.about}</h2>${beginning(view, row)}</section>
 <section class="panel"><h2>${t.bot.history}</h2>${charts(view, days)}</section>
 </div><div>${aside(view, row)}</div></div></article>`
   const text = row.short_description || `${row.name} · ${t.siteName}`
@@ -123,9 +130,39 @@ ${row.short_description !== '' && html`<p><bdi>${row.short_description}</bdi></p
 
 /** Markdown as everybody sees it. */
 export function description({ t }: View, text: string): Html {
-  return text.trim() === ''
-    ? html`<p class="soft">${t.bot.noDescription}</p>`
-    : html`<div class="text-of" dir="auto">${renderMarkdown(text)}</div>`
+  return text.trim() === '' ? html`<p class="soft">${t.bot.noDescription}</p>` : textOf(renderDescription(text).parts)
+}
+
+function textOf(content: readonly Html[]): Html {
+  return html`<div class="text-of" dir="auto">${content}</div>`
+}
+
+/** As much of the description as the page should hold, and where all of it is. */
+function beginning(view: View, row: ListingRow): Html {
+  const { beginning, parts } = renderDescription(row.description)
+  if (parts.length === 1 && beginning.text === parts[0]?.text) return description(view, row.description)
+  return html`${textOf([beginning])}<p><a class="button quiet" href="${aboutUrl(row.bot_id, 1)}">${view.t.bot.readAll}</a></p>`
+}
+
+/** All of a long description, in parts. */
+function aboutPage(view: View, row: ListingRow, asked: number): Page {
+  const { t, lang } = view
+  const { parts } = renderDescription(row.description)
+  const part = Math.min(asked, parts.length)
+  const count = (number: number) => formatNumber(lang, number)
+  const link = (to: number, text: string, rel: string) =>
+    html`<a class="button quiet small" href="${aboutUrl(row.bot_id, to)}" rel="${rel}">${text}</a>`
+  return {
+    title: `${row.name}: ${t.bot.about} · ${t.siteName}`,
+    content: html`<p><a href="${botUrl(row.bot_id)}">${t.vote.back(row.name)}</a></p>
+<h1>${row.name}: ${t.bot.about}</h1>
+<article class="panel">${parts.length > 1 ? textOf(parts.slice(part - 1, part)) : description(view, row.description)}</article>
+${
+  parts.length > 1 &&
+  html`<nav class="pages" aria-label="${t.search.pages}">${part > 1 && link(part - 1, t.search.previous, 'prev')}
+<span>${t.search.pageOf(count(part), count(parts.length))}</span>${part < parts.length && link(part + 1, t.search.next, 'next')}</nav>`
+}`,
+  }
 }
 
 const freshMs = 3 * 86_400_000

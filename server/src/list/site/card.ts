@@ -1,10 +1,14 @@
 import { type Html, html } from '../../http/html.ts'
 import type { CardRow } from '../listings.ts'
-import { formatShort } from './format.ts'
+import { formatShort, shorten } from './format.ts'
 import { badge, icons } from './icons.ts'
 import { botUrl, type View, voteUrl } from './view.ts'
 
 const coloursCount = 8
+// A card shows two lines of its text and one of everything else; what is cut off anyway need not be sent.
+const shown = { name: 48, text: 120, tags: 48 }
+// Longer ones stand on the bot's own page.
+const inviteMax = 200
 
 interface Pictured {
   readonly bot_id: string
@@ -27,14 +31,17 @@ export function firstLetter(name: string): string {
 
 /** One bot in a list. The whole card leads to its page. */
 function card({ t, lang }: View, row: CardRow): Html {
-  const { bot_id: botId, name, invite_url: inviteUrl } = row
+  const { bot_id: botId, invite_url: inviteUrl } = row
+  const name = shorten(row.name, shown.name)
+  const tags = row.tags.map((tag) => `#${tag}`).join(' ')
   return html`<li class="card">
 <div class="card-head">${avatar(row, 48)}<div><h3><a href="${botUrl(botId)}"><bdi>${name}</bdi></a>${row.is_certified && badge(t.card)}</h3>
-<p class="tags">${row.tags.length > 0 && row.tags.map((tag) => `#${tag}`).join(' ')}</p></div></div>
-<p class="text${row.short_description === '' && ' soft'}">${row.short_description === '' ? t.card.noText : html`<bdi>${row.short_description}</bdi>`}</p>
+<p class="tags">${shorten(tags, shown.tags)}</p></div></div>
+<p class="text${row.short_description === '' && ' soft'}">${row.short_description === '' ? t.card.noText : html`<bdi>${shorten(row.short_description, shown.text)}</bdi>`}</p>
 <p class="meta">${row.server_count !== null && html`<span>${icons.servers}${t.card.servers(row.server_count, formatShort(lang, row.server_count))}</span>`}<span>${icons.vote}${t.card.votesThisMonth(row.votes_month, formatShort(lang, row.votes_month))}</span></p>
 <p class="actions"><a class="button small" href="${voteUrl(botId)}" aria-label="${t.card.voteFor(name)}">${t.card.vote}</a>${
     inviteUrl !== null &&
+    inviteUrl.length <= inviteMax &&
     html`<a class="button small quiet" href="${inviteUrl}" rel="nofollow ugc noopener noreferrer" aria-label="${t.card.inviteBot(name)}">${t.card.invite}</a>`
   }</p>
 </li>`

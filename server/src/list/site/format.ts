@@ -66,3 +66,22 @@ export function formatLeft(language: Language, until: Date, now: Date): string {
   const minutes = Math.max(0, Math.floor((until.getTime() - now.getTime()) / minuteMs))
   return texts[language].duration(Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24, minutes % 60)
 }
+
+/** To what fits: letters of some scripts take the room of two. */
+export function shorten(text: string, most: number): string {
+  const letters = [...text]
+  let end = 0
+  for (let columns = 0; end < letters.length; end++) {
+    columns += columnsOf(letters[end] ?? '')
+    if (columns > most) return `${letters.slice(0, Math.max(0, end - 1)).join('')}…`
+  }
+  return letters.join('')
+}
+
+function columnsOf(letter: string): number {
+  return /[\p{Script=Hangul}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Extended_Pictographic}]/u.test(
+    letter,
+  )
+    ? 2
+    : 1
+}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { startTestServer } from '../../../test/api.ts'
 import { createAwayPool } from '../../../test/db.ts'
+import { latin, letters } from '../../../test/letters.ts'
 import { callList, listBot } from '../../../test/list.ts'
 import { makeManyListings } from '../../../test/many-listings.ts'
 import { signIn } from '../../../test/people.ts'
@@ -164,12 +165,40 @@ suite('search', () => {
     await server.pool.query('update standings set hidden_at = now() where bot_id = $1', [botId])
     for (const path of ['/list', '/list/new', '/list/bots'])
       assert.doesNotMatch((await getPage(server, path)).text, /Hideous/)
-    for (const path of ['', '/vote', '/report'])
+    for (const path of ['', '/about', '/vote', '/report'])
       assert.equal((await getPage(server, `/list/bots/${botId}${path}`)).status, 404)
     const { text } = await getPage(server, '/list/sitemap/0.xml')
     assert(!text.includes(botId) && text.includes('<loc>'))
   })
 })
+
+/** The newest bots, which say as much as they may, in Korean; the last of them in letters that hardly compress. */
+async function fillUp(count: number): Promise<string> {
+  const url = (length: number) => `https://example.com/${letters(length, latin)}`
+  let last = ''
+  for (let index = 1; index <= count; index++) {
+    const isLast = index === count
+    const korean = isLast ? {} : { kinds: 600 }
+    const { botId } = await listBot(server, ann, { name: letters(isLast ? 100 : 12, korean) })
+    const body = {
+      shortDescription: letters(160, korean),
+      description: letters(isLast ? 20_000 : 1, korean),
+      tags: Array.from({ length: 8 }, () => letters(isLast ? 24 : 4, korean)),
+      inviteUrl: url(isLast ? 480 : 60),
+      supportUrl: url(480),
+      websiteUrl: url(480),
+    }
+    const { status } = await callList(server, `PATCH /my/bots/${botId}`, { as: ann, body })
+    assert.equal(status, 200)
+    last = botId
+  }
+  await server.pool.query(
+    `insert into listing_days (bot_id, day, votes, server_count)
+     select $1, $2::date - n, n * 7919 % 1000, 1000000 + n * 104729 % 99999 from generate_series(0, 29) n`,
+    [last, server.clock.now()],
+  )
+  return last
+}
 
 suite('around the pages', () => {
   test('pages, style and script together have at most 15 kB compressed', async (t) => {
@@ -178,7 +207,20 @@ suite('around the pages', () => {
       assert.equal(headers.get('content-encoding'), 'gzip', path)
       return Number(headers.get('content-length'))
     }
-    for (const path of ['/list', '/list/bots', '/list/tags/everything', '/list/bots/800000000000000001']) {
+    const full = await fillUp(24)
+    const paths = [
+      '/list',
+      '/list/bots',
+      '/list/tags/everything',
+      '/list/bots/800000000000000001',
+      '/list?lang=ko',
+      '/list/new?lang=ko',
+      `/list/bots/${full}?lang=ko`,
+      `/list/bots/${full}/about?lang=ko`,
+      `/list/bots/${full}/about?part=2&lang=ko`,
+      `/list/bots/${full}/about?part=999&lang=ko`,
+    ]
+    for (const path of paths) {
       const { text } = await getPage(server, path)
       const parts = text.match(/\/list\/assets\/site-[\w-]+\.(css|js)/g) ?? []
       assert.equal(parts.length, 2)

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { renderMarkdown } from './markdown.ts'
+import { renderBlocks } from './markdown.ts'
 
-const render = (text: string) => renderMarkdown(text).text
+const render = (text: string) =>
+  renderBlocks(text)
+    .map(({ html }) => html)
+    .join('')
 
 suite('Markdown from strangers', () => {
   test('is formatted, below the headings of the page', () => {

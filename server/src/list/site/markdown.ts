@@ -1,5 +1,4 @@
 import MarkdownIt from 'markdown-it'
-import { Html } from '../../http/html.ts'
 
 /*
  * Descriptions are Markdown from strangers. No HTML of theirs comes through, links lead to the web and to mail only,
@@ -10,20 +9,39 @@ const headingsBelow = 2
 const rel = 'nofollow ugc noopener noreferrer'
 // Cells that are not there are filled in, so that a small text can become a table of a million cells.
 const cellsMax = 2_000
-const rememberedMax = 200
 
 const markdown = makeRenderer()
 const withoutTables = makeRenderer().disable('table')
-const remembered = new Map<string, Html>()
 
-/** The same text is rendered once. */
-export function renderMarkdown(text: string): Html {
-  const known = remembered.get(text)
-  if (known) return known
-  const rendered = new Html((hasHugeTable(text) ? withoutTables : markdown).render(text))
-  if (remembered.size >= rememberedMax) remembered.clear()
-  remembered.set(text, rendered)
-  return rendered
+/** A paragraph, a list, a table and so on. */
+export interface Block {
+  readonly type: 'table' | 'fence' | 'other'
+  /** The lines that it is made of. */
+  readonly source: string
+  /** Safe. */
+  readonly html: string
+}
+
+/** What a text is made of; together their HTML is that of the whole. */
+export function renderBlocks(text: string): Block[] {
+  const renderer = hasHugeTable(text) ? withoutTables : markdown
+  const lines = text.split('\n')
+  const tokens = renderer.parse(text, {})
+  const blocks: Block[] = []
+  let from = 0
+  for (const [index, { level, nesting }] of tokens.entries()) {
+    if (level > 0 || nesting > 0) continue // it goes on
+    const { type, map } = tokens[from] ?? {}
+    const html = renderer.renderer.render(tokens.slice(from, index + 1), renderer.options, {})
+    blocks.push({ type: kindOf(type), source: lines.slice(...(map ?? [0, 0])).join('\n'), html })
+    from = index + 1
+  }
+  return blocks
+}
+
+function kindOf(type: string | undefined): Block['type'] {
+  if (type === 'table_open') return 'table'
+  return type === 'fence' ? 'fence' : 'other'
 }
 
 /** As many cells as there could be, if all lines with a bar were one table. */

@@ -77,6 +77,11 @@ suite('registration on the site', () => {
       /The code is not there yet\. This is what About Me said at 03:04:05 UTC: I am <b>new<\/b>/,
     )
     assert.equal(codeOn(early), code)
+    assert.match(
+      early.text,
+      /<button class="button" data-wait="10">Verify/,
+      'the button rests; who tries all the same may',
+    )
     assert.match(wordsOf(await postForm(server, path, {}, { as: ann, headers: ko })), /코드가 아직 없습니다/)
     await editProfile(server, botId, { description: `x ${code}` })
     const done = await postForm(server, path, {}, { as: ann })

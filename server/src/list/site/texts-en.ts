@@ -98,6 +98,7 @@ export const en = {
     neverTold: 'not told yet',
     about: 'About this bot',
     noDescription: 'There is no description yet.',
+    readAll: 'Read all of it',
     tags: 'Tags',
     history: 'The last 30 days',
     votesDaily: 'Votes a day',

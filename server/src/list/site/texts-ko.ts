@@ -91,6 +91,7 @@ export const ko: Texts = {
     neverTold: '아직 통계 없음',
     about: '봇 소개',
     noDescription: '아직 설명이 없습니다.',
+    readAll: '전체 설명 보기',
     tags: '태그',
     history: '최근 30일',
     votesDaily: '하루 투표 수',

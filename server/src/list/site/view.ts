@@ -40,6 +40,7 @@ export function signInUrl(returnTo: string): string {
 }
 
 export const botUrl = (botId: string) => `/list/bots/${botId}`
+export const aboutUrl = (botId: string, part: number) => `/list/bots/${botId}/about${part === 1 ? '' : `?part=${part}`}`
 export const voteUrl = (botId: string) => `/list/bots/${botId}/vote`
 export const tagUrl = (tag: string) => `/list/tags/${encodeURIComponent(tag)}`
 export const myUrl = (botId: string) => `/list/my/${botId}`

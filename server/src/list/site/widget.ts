@@ -1,7 +1,7 @@
 import { type Html, html } from '../../http/html.ts'
 import type { CardRow } from '../listings.ts'
 import { firstLetter } from './card.ts'
-import { formatShort } from './format.ts'
+import { formatShort, shorten } from './format.ts'
 
 // The check mark stands in the corner, whatever the name: how wide that is depends on the font.
 const columnsMax = { plain: 24, certified: 20 }
@@ -17,7 +17,7 @@ export function widget(bot: Shown | undefined): Html {
 }
 
 function known({ name, server_count: servers, votes_month: votes, is_certified: isCertified }: Shown): Html {
-  const shown = shorten(name, isCertified ? columnsMax.certified : columnsMax.plain)
+  const shown = shorten(clean(name), isCertified ? columnsMax.certified : columnsMax.plain)
   const words = [
     servers !== null && `${servers} servers`,
     `${votes} votes this month`,
@@ -47,25 +47,6 @@ const unknown = frame(
 
 function frame(label: string, content: Html): Html {
   return html`<svg xmlns="http://www.w3.org/2000/svg" width="340" height="76" viewBox="0 0 340 76" font-family="system-ui,-apple-system,'Segoe UI','Noto Sans KR',sans-serif" role="img" aria-label="${label}"><title>${label}</title>${style}<rect class="b" x=".5" y=".5" width="339" height="75" rx="12"/>${content}</svg>`
-}
-
-/** To what fits: letters of some scripts take the room of two. */
-function shorten(name: string, most: number): string {
-  const letters = [...clean(name)]
-  let end = 0
-  for (let columns = 0; end < letters.length; end++) {
-    columns += columnsOf(letters[end] ?? '')
-    if (columns > most) return `${letters.slice(0, Math.max(0, end - 1)).join('')}…`
-  }
-  return letters.join('')
-}
-
-function columnsOf(letter: string): number {
-  return /[\p{Script=Hangul}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Extended_Pictographic}]/u.test(
-    letter,
-  )
-    ? 2
-    : 1
 }
 
 /** An image is XML, which knows fewer characters than names do. */

@@ -204,7 +204,7 @@ suite('a long description', () => {
     assert.doesNotMatch(page.text, /<h4>Part 39<\/h4>/)
     assert.match(page.text, new RegExp(`<a class="button quiet" href="/list/bots/${botId}/about">Read all of it</a>`))
     const first = await getPage(server, `/list/bots/${botId}/about`)
-    assert.match(wordsOf(first), /Talker: About this bot Part 0 .* Page 1 of 8 Next/)
+    assert.match(wordsOf(first), /Talker About this bot Part 0 .* Page 1 of 8 Next/)
     const read = await Promise.all(
       Array.from({ length: 8 }, (_, index) => getPage(server, `/list/bots/${botId}/about?part=${index + 1}`)),
     )
@@ -217,7 +217,7 @@ suite('a long description', () => {
       assert.match(wordsOf(await getPage(server, `/list/bots/${botId}/about?part=${part}`)), /Page 1 of 8/, part)
     await describe(botId, { description: 'Short' })
     assert.doesNotMatch((await getPage(server, `/list/bots/${botId}`)).text, /Read all of it/)
-    assert.match(wordsOf(await getPage(server, `/list/bots/${botId}/about?part=3`)), /Talker: About this bot Short/)
+    assert.match(wordsOf(await getPage(server, `/list/bots/${botId}/about?part=3`)), /Talker About this bot Short/)
   })
 })
 

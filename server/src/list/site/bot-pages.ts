@@ -155,8 +155,8 @@ function aboutPage(view: View, row: ListingRow, asked: number): Page {
   return {
     title: `${row.name}: ${t.bot.about} · ${t.siteName}`,
     content: html`<p><a href="${botUrl(row.bot_id)}">${t.vote.back(row.name)}</a></p>
-<h1>${row.name}: ${t.bot.about}</h1>
-<article class="panel">${parts.length > 1 ? textOf(parts.slice(part - 1, part)) : description(view, row.description)}</article>
+<h1><bdi>${row.name}</bdi></h1>
+<article class="panel"><h2>${t.bot.about}</h2>${parts.length > 1 ? textOf(parts.slice(part - 1, part)) : description(view, row.description)}</article>
 ${
   parts.length > 1 &&
   html`<nav class="pages" aria-label="${t.search.pages}">${part > 1 && link(part - 1, t.search.previous, 'prev')}

@@ -39,6 +39,15 @@ suite('charts', () => {
     assert.doesNotMatch(text, /NaN|Infinity|undefined|null/)
   })
 
+  test('say each number beside them once', () => {
+    for (const serverCount of [5, 999, 1234, 9999, 10_000, 12_345, 98_765, 1_234_567, 1_000_000_000]) {
+      const { text } = charts(view, [{ day: '2026-03-30', votes: 0, serverCount }])
+      const labels = [...text.matchAll(/text-anchor="end">([\d.,KMB]+)</g)].map(([, label]) => label).slice(-3)
+      assert(labels.length > 1)
+      assert.equal(new Set(labels).size, labels.length, `${serverCount}: ${labels.join(' ')}`)
+    }
+  })
+
   test('draw one point, no votes, and nothing at all', () => {
     for (const day of [
       { day: '2026-03-30', votes: 0, serverCount: 0 },

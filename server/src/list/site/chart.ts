@@ -67,11 +67,14 @@ interface Scale {
   readonly high: number
 }
 
+// Up to here numbers are written out beside a chart; of larger ones only differences of a tenth are seen there.
+const wholeMax = 10_000
+
 /** Round numbers around the values, and never an empty range. Small values are seen against nothing. */
 export function scaleFor(values: readonly number[]): Scale {
   const [least, most] = [Math.min(...values), Math.max(...values)]
   const low = least > (most - least) * 2 ? least : 0
-  const span = Math.max(most - low, 1)
+  const span = Math.max(most - low, most < wholeMax ? 1 : most / 10)
   const unit = 10 ** Math.floor(Math.log10(span))
   const step = [1, 2, 5, 10].map((factor) => factor * unit).find((size) => size * 2 >= span) ?? unit
   const from = Math.max(0, Math.floor(low / step) * step)
@@ -88,9 +91,14 @@ interface Frame {
 function frame({ label, scale, lang, labels }: Frame, draw: (y: (value: number) => number) => Html): Html {
   const y = (value: number) =>
     round(height - bottom - ((value - scale.low) / (scale.high - scale.low)) * (height - bottom - top))
-  const lines = [...new Set([scale.low, (scale.low + scale.high) / 2, scale.high])]
+  const lines = [scale.low, (scale.low + scale.high) / 2, scale.high].map((value) => ({
+    value,
+    text: value < wholeMax ? formatNumber(lang, value) : formatShort(lang, value),
+  }))
+  const isShown = (index: number) =>
+    index !== 1 || (Number.isInteger(lines[1]?.value) && new Set(lines.map(({ text }) => text)).size === lines.length)
   return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
-${lines.map((value) => html`<path class="grid" d="M${left} ${y(value)}H${width}"/><text x="${left - 8}" y="${y(value) + 4}" text-anchor="end">${Number.isInteger(value) && formatShort(lang, value)}</text>`)}
+${lines.map(({ value, text }, index) => html`<path class="grid" d="M${left} ${y(value)}H${width}"/>${isShown(index) && html`<text x="${left - 8}" y="${y(value) + 4}" text-anchor="end">${text}</text>`}`)}
 ${draw(y)}
 <text x="${left}" y="${height - 4}">${labels.first}</text><text x="${width}" y="${height - 4}" text-anchor="end">${labels.last}</text></svg>`
 }

@@ -1,13 +1,17 @@
 // From nothing to a listed, certified and voted bot, in a real browser through the sandbox; then every page under axe.
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { startGitServer } from '../server/test/git-server.ts'
 import { findProblems, launchBrowser, missingBrowser } from './browser.ts'
 import { Host } from './host.ts'
-import { beforeEnd } from './server.ts'
+import { beforeEnd, makeScratch } from './server.ts'
 
 const botId = '930000000000000042'
+const hourMs = 3_600_000
 
 /** Posts its statistics once, through the door that it is given, and lives on. */
 const poster = `
@@ -28,7 +32,8 @@ async function signInAs(page: Page, name: string): Promise<void> {
 test('from registration to certification and a vote', { skip: missingBrowser }, async (t) => {
   const git = await startGitServer()
   after(() => git.close())
-  const host = new Host()
+  const clock = join(makeScratch('clock'), 'ms')
+  const host = new Host({ BOTBERTH_TEST_CLOCK: clock })
   await host.start()
   beforeEnd(() => host.close())
   const { url } = host.running
@@ -131,7 +136,10 @@ test('from registration to certification and a vote', { skip: missingBrowser }, 
   await t.test('the owner edits what the list says, and the visitor finds it', async () => {
     await owner.goto(`${url}/list/my/${botId}/edit`)
     await owner.getByLabel('One line').fill('Carries ships of all sizes')
-    await owner.getByLabel('Description').fill('# Commands\n\n| a | b |\n|---|---|\n| `/ship` | a ship |\n')
+    const cargo = (index: number) => createHash('sha512').update(String(index)).digest('hex')
+    const story = Array.from({ length: 60 }, (_, index) => `Ship ${index} has ${cargo(index)} aboard.`)
+    const commands = '# Commands\n\n| a | b |\n|---|---|\n| `/ship` | a ship |\n'
+    await owner.getByLabel('Description').fill(`${commands}\n${story.join('\n\n')}`)
     await owner.getByLabel('Tags').fill('ships, 항구')
     await owner.getByLabel('Invite link').fill('https://chat.example/invite')
     await owner.getByRole('button', { name: 'Preview' }).click()
@@ -144,6 +152,9 @@ test('from registration to certification and a vote', { skip: missingBrowser }, 
     await owner.getByRole('link', { name: 'Harbour', exact: true }).click()
     await owner.getByRole('cell', { name: 'a ship' }).waitFor()
     await owner.getByRole('button', { name: 'Copy' }).first().waitFor()
+    assert.equal(await owner.getByText('Ship 59 has').count(), 0)
+    await owner.getByRole('link', { name: 'Read all of it' }).click()
+    await owner.getByText('Ship 59 has').waitFor()
   })
 
   await t.test(
@@ -159,6 +170,7 @@ test('from registration to certification and a vote', { skip: missingBrowser }, 
         '/list/certified',
         '/list/tags/ships',
         `/list/bots/${botId}`,
+        `/list/bots/${botId}/about`,
         `/list/bots/${botId}/vote`,
         `/list/bots/${botId}/report`,
         '/list/register',
@@ -183,6 +195,27 @@ test('from registration to certification and a vote', { skip: missingBrowser }, 
         problems.push(...(await lookAt(browser, { ...look, url, paths: own, cookies })))
       }
       assert.deepEqual(problems, [])
+    },
+  )
+
+  await t.test(
+    'the check mark lapses after three days without statistics, and the owner is warned before',
+    async () => {
+      const visitor = await (await browser.newContext({ locale: 'en-US' })).newPage()
+      const look = async (hours: number) => {
+        writeFileSync(clock, String(hours * hourMs))
+        await visitor.goto(`${url}/list`)
+        await owner.goto(`${url}/list/my/${botId}`)
+        return visitor.locator('.card .badge').count()
+      }
+      assert((await look(49)) > 0)
+      await owner.locator('.note.warn', { hasText: 'lapses in 22 h' }).waitFor()
+      assert((await look(67)) > 0)
+      await owner.locator('.note.bad', { hasText: 'lapses in 4 h' }).waitFor()
+      assert.equal(await look(72), 0)
+      await owner.locator('.note.bad', { hasText: 'No statistics came for three days' }).waitFor()
+      await visitor.goto(`${url}/list/certified`)
+      await visitor.getByText('No bot matches.').waitFor()
     },
   )
 

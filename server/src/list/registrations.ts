@@ -154,25 +154,32 @@ async function readProof(platform: Verify['platform'], registration: Registratio
       detail: `The code ${code} does not stand in the About Me of ${profile.name}.`,
       members: { aboutMe: profile.aboutMe },
     })
-  checkItsApplication(registration, profile)
+  if (!(await isItsApplication(platform, registration, profile)))
+    throw new AppError('invalid_state', {
+      detail: `The application ${applicationId} is not that of the bot ${registration.bot_id}.`,
+    })
   return profile
 }
 
 /**
  * Or somebody could list a bot that is not theirs by the profile of one that is. The two ids are the same but for bots
- * of the platform's first years. For those the platform has to say which user the application has; where it does not,
- * nothing that is public tells whose an old bot is, and only the operator can list it.
+ * of the platform's first years; where it does not say which user an application has, only those are believed, and
+ * only if no application has the user's id.
  */
-function checkItsApplication(
+async function isItsApplication(
+  platform: Verify['platform'],
   { bot_id: botId, application_id: applicationId }: RegistrationRow,
   { botId: named }: BotProfile,
-): void {
-  if (named === undefined && botId !== applicationId)
-    throw new AppError('invalid_state', {
-      detail: `The chat platform does not say which bot the application ${applicationId} has. The operator of this list can list it and transfer it to you.`,
-    })
-  if (named !== undefined && named !== botId)
-    throw new AppError('invalid_state', {
-      detail: `The application ${applicationId} is not that of the bot ${botId}.`,
-    })
+): Promise<boolean> {
+  if (named !== undefined) return named === botId
+  if (botId === applicationId) return true
+  return isOld(botId) && isOld(applicationId) && (await fetchBotProfile(platform, botId)) === undefined
+}
+
+const platformEpochMs = 1_420_070_400_000
+const oneIdSince = Date.parse('2017-01-01T00:00:00Z')
+
+/** Ids of the platform carry the time at which they were made. */
+function isOld(snowflake: string): boolean {
+  return Number(BigInt(snowflake) >> 22n) + platformEpochMs < oneIdSince
 }

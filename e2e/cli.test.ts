@@ -109,6 +109,14 @@ const lines: readonly (readonly [string, ...string[]])[] = [
   ['logs', 'walked'],
   ['stop', 'walked', '--wait'],
   ['start', 'walked', '--wait'],
+  ['backups create', 'walked', '--wait'],
+  ['backups list', 'walked'],
+  ['backups lock', '{backup}', 'walked'],
+  ['backups unlock', '{backup}', 'walked'],
+  ['backups link', '{backup}', 'walked'],
+  ['backups download', '{backup}', 'walked', '--force'],
+  ['backups restore', '{backup}', 'walked', '--yes', '--wait'],
+  ['backups delete', '{backup}', 'walked', '--yes'],
   ['kill', 'walked'],
   ['env set', 'A=1', 'B=2'],
   ['env list'],
@@ -166,6 +174,7 @@ const once = new Set([
   'bots rename',
   'bots delete',
   'keys revoke',
+  'backups delete',
   'webhooks delete',
   'logout',
 ])
@@ -202,7 +211,11 @@ test('every command ends well without a terminal, says its result and nothing se
   const fillIn = (word: string) => word.replace(/^\{(\w+)\}$/, (_, name: string) => ids.get(name) ?? '?')
   const remember = (command: string, value: unknown) => {
     const { id, data } = value as { id?: string; data?: { id: string }[] }
-    const names: Record<string, string> = { 'keys create': 'key', 'webhooks create': 'webhook' }
+    const names: Record<string, string> = {
+      'keys create': 'key',
+      'webhooks create': 'webhook',
+      'backups create': 'backup',
+    }
     if (names[command] && id) ids.set(names[command], id)
     if (command === 'deployments') ids.set('deployment', data?.[0]?.id ?? '')
     if (command === 'webhooks deliveries') ids.set('delivery', data?.[0]?.id ?? '')
@@ -253,6 +266,7 @@ const without: Readonly<Record<string, string>> = {
   makeDeployKey: '`api POST /bots/ID/deploy-key`',
   writeFile: '`deploy` uploads all files',
   deleteFile: '`deploy` uploads all files',
+  downloadByLink: 'for whoever was given a link',
   listResourceHistory: 'drawn by the dashboard',
   openStream: 'followed by `logs -f` and `deploy`',
   listAuditEvents: '`api GET /me/audit`',

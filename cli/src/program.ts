@@ -1,6 +1,7 @@
 import { Command, CommanderError, Help } from 'commander'
 import { registerAccount } from './commands/account.ts'
 import { registerApi } from './commands/api.ts'
+import { registerBackups } from './commands/backups.ts'
 import { registerBots } from './commands/bots.ts'
 import { registerCompletion } from './commands/completion.ts'
 import { registerDeployments } from './commands/deployments.ts'
@@ -89,6 +90,7 @@ export function makeProgram(io: Io, act: Act): Command {
   registerServers(program, act)
   registerLogs(program, act)
   registerEnv(program, act)
+  registerBackups(program, act)
   registerWebhooks(program, act)
   registerRepos(program, act)
   registerList(program, act)

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import { auth } from './auth.ts'
+import { backups } from './backups.ts'
 import { bots } from './bots.ts'
 import { codehost } from './codehost.ts'
 import { deployments } from './deployments.ts'
@@ -24,6 +25,7 @@ export const endpoints = {
   ...codehost,
   ...servers,
   ...stream,
+  ...backups,
   ...webhooks,
   ...me,
   ...operator,

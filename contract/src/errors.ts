@@ -174,6 +174,12 @@ export const errors = {
     text: 'Send the body as `application/json`, without compression.',
     remedy: 'Set `Content-Type: application/json`, or one that the endpoint names; leave `Content-Encoding` away.',
   },
+  range_not_satisfiable: {
+    status: 416,
+    title: 'There is nothing in that range',
+    text: 'The file has no bytes in the range that was asked for.',
+    remedy: 'The `Content-Range` header of the answer says how many bytes there are.',
+  },
   idempotency_key_reused: {
     status: 422,
     title: 'The Idempotency-Key was used for another request',

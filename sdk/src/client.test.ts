@@ -186,13 +186,25 @@ test('a stream that is refused is an error, and one that is left is closed', asy
   assert(isClosed)
 })
 
-/** Redirects for browsers, which no program follows, and what only the code host sends. */
+test('an archive comes as a stream, however long it takes', async () => {
+  const { client } = await start(
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/zstd' }).write('first ')
+      setTimeout(() => response.end('last'), 100)
+    },
+    { timeoutMs: 50 },
+  )
+  assert.equal(await new Response(await client.backups.download('bot_1', 'bak_1')).text(), 'first last')
+})
+
+/** Redirects and links for browsers, which no program follows, and what only the code host sends. */
 const forOthers = new Set([
   'loginWithChat',
   'finishChatLogin',
   'connectCodehost',
   'finishCodehostConnect',
   'receiveCodehostEvent',
+  'downloadByLink',
 ])
 
 test('every operation of the contract has a method', async () => {

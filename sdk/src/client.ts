@@ -143,6 +143,35 @@ export class Botberth {
       this.#call('deleteVariable', { params: { identifier, key } }, options),
   }
 
+  readonly backups = {
+    /** Newest first. */
+    list: async (botId: string, options?: CallOptions) =>
+      (await this.#call('listBackups', { params: { id: botId } }, options)).data,
+    get: (botId: string, backupId: string, options?: CallOptions) =>
+      this.#call('getBackup', { params: { id: botId, backupId } }, options),
+    /** Is made while the bot runs; `get` tells when it is complete. */
+    create: (botId: string, options?: CallOptions) => this.#call('createBackup', { params: { id: botId } }, options),
+    /** `lastRestore` of what `get` answers tells how it goes. */
+    restore: (botId: string, backupId: string, options?: CallOptions) =>
+      this.#call('restoreBackup', { params: { id: botId, backupId } }, options),
+    /** The bytes of a `.tar.zst` as they come: it may be larger than memory. */
+    download: async (botId: string, backupId: string, options?: CallOptions): Promise<ReadableStream<Uint8Array>> => {
+      const params = { id: botId, backupId }
+      const answer = await this.#transport.send('downloadBackup', { params }, options, { isStream: true })
+      return answer.body ?? new Blob([]).stream()
+    },
+    /** With which the archive can be downloaded for 15 minutes by whoever has it. */
+    link: (botId: string, backupId: string, options?: CallOptions) =>
+      this.#call('linkBackup', { params: { id: botId, backupId } }, options),
+    /** From being deleted and pruned. */
+    lock: (botId: string, backupId: string, options?: CallOptions) =>
+      this.#call('lockBackup', { params: { id: botId, backupId } }, options),
+    unlock: (botId: string, backupId: string, options?: CallOptions) =>
+      this.#call('unlockBackup', { params: { id: botId, backupId } }, options),
+    delete: (botId: string, backupId: string, options?: CallOptions) =>
+      this.#call('deleteBackup', { params: { id: botId, backupId } }, options),
+  }
+
   readonly apiKeys = {
     list: async (options?: CallOptions) => (await this.#call('listApiKeys', {}, options)).data,
     /** The key itself is answered this once. */

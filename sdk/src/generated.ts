@@ -11,6 +11,43 @@ export interface ApiKey {
   readonly lastUsedAt: string | null
 }
 
+export interface Backup {
+  readonly id: string
+  readonly botId: string
+  /** `running`: waits its turn, or is being made. */
+  readonly status: 'running' | 'completed' | 'failed'
+  /** Of the archive. */
+  readonly sizeBytes: number | null
+  /** SHA-256 of the archive, in hexadecimal. */
+  readonly checksum: string | null
+  /** It can be neither deleted nor pruned. */
+  readonly locked: boolean
+  /** A daily one, of which so many are kept as `backups.keep` of the bot says. */
+  readonly scheduled: boolean
+  readonly error: {
+    /** Stable, in snake_case. */
+    readonly code: string
+    readonly message: string
+  } | null
+  readonly lastRestore: {
+    readonly id: string
+    readonly status: 'running' | 'completed' | 'failed'
+    readonly error: {
+      /** Stable, in snake_case. */
+      readonly code: string
+      readonly message: string
+    } | null
+    /** When it was asked for. */
+    readonly createdAt: string
+    /** When it ended. */
+    readonly finishedAt: string | null
+  } | null
+  /** When it was asked for. */
+  readonly createdAt: string
+  /** When it was complete. */
+  readonly completedAt: string | null
+}
+
 export interface Bot {
   readonly id: string
   readonly name: string
@@ -313,7 +350,7 @@ export interface Problem {
   /** The path that was asked for. */
   readonly instance: string
   /** Stable; compare this one. */
-  readonly code: 'invalid_json' | 'validation_failed' | 'invalid_request' | 'url_not_allowed' | 'archive_invalid' | 'unauthenticated' | 'signature_invalid' | 'forbidden' | 'account_suspended' | 'signups_closed' | 'authorization_denied' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'invalid_state' | 'bot_expired' | 'limit_reached' | 'secret_not_repeatable' | 'authorization_pending' | 'login_not_configured' | 'codehost_not_configured' | 'codehost_not_connected' | 'already_listed' | 'code_not_found' | 'code_expired' | 'already_voted' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'header_too_large' | 'internal' | 'platform_failed' | 'unavailable' | 'platform_timeout'
+  readonly code: 'invalid_json' | 'validation_failed' | 'invalid_request' | 'url_not_allowed' | 'archive_invalid' | 'unauthenticated' | 'signature_invalid' | 'forbidden' | 'account_suspended' | 'signups_closed' | 'authorization_denied' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'invalid_state' | 'bot_expired' | 'limit_reached' | 'secret_not_repeatable' | 'authorization_pending' | 'login_not_configured' | 'codehost_not_configured' | 'codehost_not_connected' | 'already_listed' | 'code_not_found' | 'code_expired' | 'already_voted' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'header_too_large' | 'internal' | 'platform_failed' | 'unavailable' | 'platform_timeout'
   /** The same as `detail`. */
   readonly message: string
   readonly requestId: string
@@ -490,6 +527,7 @@ export type ErrorCode =
   | 'already_voted'
   | 'payload_too_large'
   | 'unsupported_media_type'
+  | 'range_not_satisfiable'
   | 'idempotency_key_reused'
   | 'rate_limited'
   | 'header_too_large'
@@ -1210,6 +1248,93 @@ export interface Operations {
       readonly lastEventId?: string
     }
     answer: string
+  }
+  /** Back up a bot */
+  createBackup: {
+    params: {
+      readonly id: string
+    }
+    answer: Backup
+  }
+  /** The backups of a bot, newest first */
+  listBackups: {
+    params: {
+      readonly id: string
+    }
+    answer: {
+      readonly data: readonly Backup[]
+    }
+  }
+  /** One backup */
+  getBackup: {
+    params: {
+      readonly id: string
+      readonly backupId: string
+    }
+    answer: Backup
+  }
+  /** Delete a backup */
+  deleteBackup: {
+    params: {
+      readonly id: string
+      readonly backupId: string
+    }
+    answer: Deleted
+  }
+  /** Keep a backup from being deleted and pruned */
+  lockBackup: {
+    params: {
+      readonly id: string
+      readonly backupId: string
+    }
+    answer: Backup
+  }
+  /** Let a backup be deleted and pruned again */
+  unlockBackup: {
+    params: {
+      readonly id: string
+      readonly backupId: string
+    }
+    answer: Backup
+  }
+  /** Bring a bot back to what it was */
+  restoreBackup: {
+    params: {
+      readonly id: string
+      readonly backupId: string
+    }
+    answer: Backup
+  }
+  /** The archive of a backup */
+  downloadBackup: {
+    params: {
+      readonly id: string
+      readonly backupId: string
+    }
+    answer: string | Uint8Array
+  }
+  /** A link to the archive that works for 15 minutes without a credential */
+  linkBackup: {
+    params: {
+      readonly id: string
+      readonly backupId: string
+    }
+    answer: {
+      readonly url: string
+      /** Until when it works. */
+      readonly expiresAt: string
+    }
+  }
+  /** What a link to an archive leads to */
+  downloadByLink: {
+    params: {
+      readonly backupId: string
+    }
+    query: {
+      readonly expires?: string
+      readonly signature?: string
+    }
+    answer: string | Uint8Array
   }
   /** Subscribe a URL to events of your bots */
   createSubscription: {
@@ -1980,6 +2105,16 @@ export const routes = {
   setVariable: { api: 'hosting', method: 'PUT', path: '/servers/{identifier}/startup/variable' },
   deleteVariable: { api: 'hosting', method: 'DELETE', path: '/servers/{identifier}/startup/variable/{key}' },
   openStream: { api: 'hosting', method: 'GET', path: '/stream' },
+  createBackup: { api: 'hosting', method: 'POST', path: '/bots/{id}/backups', creates: true },
+  listBackups: { api: 'hosting', method: 'GET', path: '/bots/{id}/backups' },
+  getBackup: { api: 'hosting', method: 'GET', path: '/bots/{id}/backups/{backupId}' },
+  deleteBackup: { api: 'hosting', method: 'DELETE', path: '/bots/{id}/backups/{backupId}' },
+  lockBackup: { api: 'hosting', method: 'POST', path: '/bots/{id}/backups/{backupId}/lock' },
+  unlockBackup: { api: 'hosting', method: 'DELETE', path: '/bots/{id}/backups/{backupId}/lock' },
+  restoreBackup: { api: 'hosting', method: 'POST', path: '/bots/{id}/backups/{backupId}/restore' },
+  downloadBackup: { api: 'hosting', method: 'GET', path: '/bots/{id}/backups/{backupId}/download' },
+  linkBackup: { api: 'hosting', method: 'POST', path: '/bots/{id}/backups/{backupId}/link' },
+  downloadByLink: { api: 'hosting', method: 'GET', path: '/backups/{backupId}/download' },
   createSubscription: { api: 'hosting', method: 'POST', path: '/webhooks/subscriptions', creates: true },
   listSubscriptions: { api: 'hosting', method: 'GET', path: '/webhooks/subscriptions' },
   getSubscription: { api: 'hosting', method: 'GET', path: '/webhooks/subscriptions/{id}' },

@@ -9,6 +9,7 @@ import { authPages } from './auth/pages.ts'
 import { authRoutes } from './auth/routes.ts'
 import { originOf } from './auth/sessions.ts'
 import { Tokens } from './auth/tokens.ts'
+import { backupRoutes } from './backups/routes.ts'
 import { botRoutes } from './bots/routes.ts'
 import type { ChatPlatform } from './chat/client.ts'
 import type { CodehostClient } from './codehost/client.ts'
@@ -93,6 +94,7 @@ export async function buildServer(
   codehostRoutes(api, app, { credentials })
   eventRoutes(api, app, gatekeeper)
   webhookRoutes(api, app, work.guard)
+  backupRoutes(api, app, work)
   streamRoutes(api, app, { ...work, credentials, server })
   meRoutes(api, app, credentials)
   operatorRoutes(api, app, { credentials, walls })

@@ -3,6 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
+import { BackupFolders, Stores } from './backups/keeper.ts'
+import { BackupSchedule } from './backups/schedule.ts'
+import { DiskStore } from './backups/store.ts'
+import { BackupWorker } from './backups/worker.ts'
 import { CodehostWorker } from './codehost/worker.ts'
 import type { App } from './context.ts'
 import { DatabaseAway } from './db/pool.ts'
@@ -33,8 +37,10 @@ const repairMs = 60_000
 const pruneMs = 10 * 60_000
 // One slow build must not hold up all others.
 const buildsMin = 2
+// Each of them keeps a core and the disk busy, and nobody waits for one as for a build.
+const backupsAtOnce = 2
 
-/** Everything that goes on behind the API: deployments, servers, their output, webhooks, expiry and removal. */
+/** Everything that goes on behind the API: deployments, servers, their output, backups, webhooks, expiry and removal. */
 export class Work {
   readonly nodeId: string
   readonly wakes = new Wakes()
@@ -45,10 +51,13 @@ export class Work {
   readonly diskWatch: DiskWatch
   readonly logs: DeploymentLogs
   readonly sources: Sources
+  readonly stores: Stores
   readonly guard: AddressGuard
   readonly metrics = new Registry()
   readonly #app: App
   readonly #worker: DeploymentWorker
+  readonly #backups: BackupWorker
+  readonly #schedule: BackupSchedule
   readonly #expiry: Expiry
   readonly #deliverer: Deliverer
   readonly #codehost: CodehostWorker
@@ -62,6 +71,7 @@ export class Work {
     this.#app = app
     this.nodeId = readNodeId(below('node-id'))
     this.sources = new Sources(config.dataDir)
+    this.stores = new Stores([new DiskStore(config.dataDir)])
     this.runtime = new ProcessRuntime({ dataDir: config.dataDir, log, ...options })
     this.output = new Output({ runtime: this.runtime, clock, log, folder: below('logs') })
     this.supervisor = new Supervisor({
@@ -78,6 +88,9 @@ export class Work {
     this.guard = new AddressGuard(config.allowedPrivateNets)
     const builds = new Slots(Math.max(buildsMin, cpus().length))
     this.#worker = new DeploymentWorker({ ...this, app, builds }, this.nodeId)
+    const folders = new BackupFolders(config.dataDir)
+    this.#backups = new BackupWorker({ ...this, app, folders, slots: new Slots(backupsAtOnce) })
+    this.#schedule = new BackupSchedule({ app, nodeId: this.nodeId, store: this.stores.kind })
     this.#expiry = new Expiry(app)
     const metrics = new WebhookMetrics(this.metrics, app, () => this.#deliverer.underWay)
     this.#codehost = new CodehostWorker(app, pushDeployer(app, this.nodeId))
@@ -106,6 +119,8 @@ export class Work {
     this.resources.start()
     this.diskWatch.start()
     this.#refusals.start()
+    this.#backups.start(this.wakes)
+    await this.#schedule.run()
     this.#worker.start(this.wakes)
     this.#deliverer.start(this.wakes)
     this.#codehost.start(this.wakes)
@@ -120,9 +135,16 @@ export class Work {
     clearInterval(this.#repairs)
     clearInterval(this.#pruning)
     this.#expiry.close()
+    this.#schedule.close()
     this.resources.close()
     this.#refusals.close()
-    await Promise.all([this.diskWatch.close(), this.#worker.close(), this.#deliverer.close(), this.#codehost.close()])
+    await Promise.all([
+      this.diskWatch.close(),
+      this.#worker.close(),
+      this.#backups.close(),
+      this.#deliverer.close(),
+      this.#codehost.close(),
+    ])
     this.supervisor.close()
     await this.output.close()
     await this.runtime.close()
@@ -147,11 +169,13 @@ export class Work {
     for (const { id } of (await this.runtime.list()).filter((instance) => instance.botId === botId))
       await this.runtime.stop(id, 0)
     await this.#worker.whenIdle(botId)
+    await this.#backups.whenIdle(botId)
     await this.supervisor.exclusively(botId, async () => {
       await this.runtime.remove(botId)
       await this.output.remove(botId)
       await this.logs.remove(botId)
       await this.sources.removeAll(botId)
+      await this.stores.removeAll(botId)
     })
     this.resources.forget(botId)
     this.diskWatch.forget(botId)

@@ -78,7 +78,8 @@ export function botRoutes(api: Api, app: App, hooks: BotHooks): void {
   })
 
   api.handle('updateBot', async ({ caller, params, body, db }) => {
-    await getOwnedBot(db, caller.userId, params.id) // not found comes before what is wrong with the values
+    // Not found comes before what is wrong with the values.
+    const before = await getOwnedBot(db, caller.userId, params.id)
     checkChanges(app, body)
     const now = clock.now()
     const { limits = {}, backups = {} } = body
@@ -94,6 +95,8 @@ export function botRoutes(api: Api, app: App, hooks: BotHooks): void {
       disk_mb: limits.diskMb,
       backups_daily: backups.daily,
       backups_keep: backups.keep,
+      // From now on, and every day at this time.
+      backup_due_at: backups.daily === true && !before.backups_daily ? now : undefined,
     }
     const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
     return botJson(await updateBot(db, { userId: caller.userId, id: params.id }, { ...changes, updated_at: now }), now)

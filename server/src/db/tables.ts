@@ -22,6 +22,8 @@ export interface Tables {
   servers: ServersTable
   startup_variables: StartupVariablesTable
   deployments: DeploymentsTable
+  backups: BackupsTable
+  restores: RestoresTable
   removals: { bot_id: string; node_id: string }
   events: EventsTable
   webhook_subscriptions: WebhookSubscriptionsTable
@@ -138,6 +140,7 @@ interface BotsTable {
   disk_mb: number
   backups_daily: Generated<boolean>
   backups_keep: Generated<number>
+  backup_due_at: Generated<Date | null>
   first_deployed_at: Date | null
   is_expired: Generated<boolean>
   deploy_key: Generated<Buffer | null>
@@ -167,6 +170,7 @@ interface ServersTable {
   is_expiry_stop: Generated<boolean>
   release_id: string | null
   deployment_id: string | null
+  restore_id: Generated<string | null>
   is_swapped: Generated<boolean>
   instance_id: string | null
   started_at: Date | null
@@ -225,6 +229,48 @@ interface DeploymentsTable {
   created_at: Date
   started_at: Date | null
   finished_at: Date | null
+}
+
+export interface BackupFailure {
+  code: string
+  message: string
+}
+
+interface BackupsTable {
+  id: string
+  bot_id: string
+  node_id: string
+  status: Generated<'running' | 'completed' | 'failed'>
+  store: 'disk' | 's3'
+  is_scheduled: boolean
+  is_locked: Generated<boolean>
+  is_deleted: Generated<boolean>
+  size_bytes: Generated<string | null>
+  content_bytes: Generated<string | null>
+  checksum: Generated<string | null>
+  error: Json<BackupFailure> | Generated<null>
+  created_at: Date
+  completed_at: Generated<Date | null>
+}
+
+/** What a restore brings, or what it takes the place of. */
+export interface BotContent {
+  releaseId: string | null
+  variables: { key: string; value: string; isSecret: boolean; updatedAt: string }[]
+}
+
+interface RestoresTable {
+  id: string
+  bot_id: string
+  backup_id: string
+  node_id: string
+  status: Generated<'running' | 'completed' | 'failed'>
+  step: Generated<'preparing' | 'swapping' | 'trying' | 'going_back' | 'cleaning' | 'done'>
+  wanted: Json<BotContent> | Generated<null>
+  previous: Json<BotContent> | Generated<null>
+  error: Json<BackupFailure> | Generated<null>
+  created_at: Date
+  finished_at: Generated<Date | null>
 }
 
 interface EventsTable {

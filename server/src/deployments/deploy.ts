@@ -15,7 +15,7 @@ import { matchesGlob } from '../source/glob.ts'
 import { makePlan, type Plan } from '../source/plan.ts'
 import { readWatched } from '../source/project-config.ts'
 import { lastBytes } from '../webhooks/events.ts'
-import { Canceled, type Context, CrashedAtStart, type Deployer, limitsMs, type StepName } from './deployer.ts'
+import { Canceled, type Context, CrashedAtStart, type Deployer, limitsMs, NotNow, type StepName } from './deployer.ts'
 import {
   changeDeployment,
   endStep,
@@ -57,7 +57,7 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
     await advance(deployer, work, signal)
   } catch (error) {
     const isCanceled = error instanceof Canceled || signal.reason instanceof Canceled
-    if ((signal.aborted && !isCanceled) || error instanceof DatabaseAway) throw error
+    if ((signal.aborted && !isCanceled) || error instanceof DatabaseAway || error instanceof NotNow) throw error
     if (error instanceof AwayError && !isCanceled && (await putOff(deployer, work, error))) return
     await end(deployer, work, isCanceled ? 'canceled' : asDiskFull(error, work))
   } finally {

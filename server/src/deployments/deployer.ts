@@ -32,6 +32,9 @@ export interface Context {
 /** Why the signal of a deployment fired: its author does not want it any more, or we are shutting down. */
 export class Canceled extends Error {}
 
+/** Somebody else has the server for itself: it is tried again in a moment. */
+export class NotNow extends Error {}
+
 /** The new release ended within its first seconds. */
 export class CrashedAtStart extends StepError {
   readonly lastLog: string

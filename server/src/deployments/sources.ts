@@ -7,6 +7,7 @@ import { type BeneathEntry, listBeneath, removeBeneath, streamBeneath, writeBene
 import { KeyedLock } from '../lib/keyed-lock.ts'
 import { run } from '../lib/run.ts'
 import { randomToken } from '../lib/secret.ts'
+import { type FolderSwap, swapBack, swapIn } from '../lib/swap-folders.ts'
 import { unpack } from '../source/archive.ts'
 import { removeIgnored } from '../source/ignore.ts'
 import { findLanguage } from '../source/languages.ts'
@@ -158,6 +159,19 @@ export class Sources {
     }
     await rename(draft, own)
     await rm(old, { recursive: true, force: true })
+  }
+
+  /** In one step, by renames that can be taken back. `folder`: where the files are that come, and those that go. */
+  swapStaged(botId: string, folder: string): Promise<void> {
+    return this.#lock.run(botId, () => swapIn(this.#stagedSwap(botId, folder)))
+  }
+
+  swapStagedBack(botId: string, folder: string): Promise<void> {
+    return this.#lock.run(botId, () => swapBack(this.#stagedSwap(botId, folder)))
+  }
+
+  #stagedSwap(botId: string, folder: string): FolderSwap {
+    return { current: this.#of(botId), next: join(folder, 'project'), previous: join(folder, 'before') }
   }
 
   /** The bytes of a body in a file, for as long as they are used. */

@@ -4,11 +4,11 @@ import { tx } from '../db/tx.ts'
 import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 import { changeServer, findServer, type Server } from '../servers/queries.ts'
-import { type Context, CrashedAtStart, type Deployer } from './deployer.ts'
+import { type Context, CrashedAtStart, type Deployer, NotNow } from './deployer.ts'
 import { changeDeployment, completeDeployment, type Work } from './queries.ts'
 
 /** Up for so long, and the release is taken for good. */
-const trialMs = 3_000
+export const trialMs = 3_000
 
 /**
  * The old release stops, then the new one starts: two copies of a chat bot would both answer. If the new one does not
@@ -37,7 +37,7 @@ async function swapExclusively(deployer: Deployer, work: Work & Context): Promis
   }
   if (trial.exit === undefined) return complete(deployer, work)
   const lastLog = await goBack(deployer, work, { releaseId, exit: trial.exit })
-  const how = trial.exit === 'recorded' ? '' : describe(trial.exit)
+  const how = trial.exit === 'recorded' ? '' : describeExit(trial.exit)
   throw new CrashedAtStart(`The new release ended within its first ${trialMs / 1000} seconds${how}.`, lastLog)
 }
 
@@ -46,6 +46,7 @@ async function take({ app }: Deployer, work: Work, releaseId: string): Promise<S
   return tx(app.pool.db, async (db) => {
     const server = await lockServer(db, work.bot_id)
     if (server.deployment_id === work.id) return server
+    if (server.restore_id !== null) throw new NotNow('a restore that was interrupted goes first')
     if (server.expires_at <= app.clock.now()) throw new StepError('bot_expired', 'The bot has expired. Renew it first.')
     const changes = {
       deployment_id: work.id,
@@ -72,7 +73,7 @@ async function hasWorked(db: Db, releaseId: string | null): Promise<boolean> {
   return row?.status === 'succeeded'
 }
 
-async function lockServer(db: Db, botId: string): Promise<Server> {
+export async function lockServer(db: Db, botId: string): Promise<Server> {
   await sql`select 1 from servers where bot_id = ${botId} for update`.execute(db)
   const server = await findServer(db, botId)
   if (!server) throw new StepError('bot_deleted', 'The bot was deleted.')
@@ -160,7 +161,7 @@ async function goBack(
   }
 }
 
-function describe({ code, signal }: Exit): string {
+export function describeExit({ code, signal }: Exit): string {
   return signal ? `, by ${signal}` : code === null ? '' : `, with exit code ${code}`
 }
 

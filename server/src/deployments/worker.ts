@@ -1,7 +1,7 @@
 import { DatabaseAway } from '../db/pool.ts'
 import type { Wakes } from '../jobs/wake.ts'
 import { runDeployment } from './deploy.ts'
-import { Canceled, type Deployer } from './deployer.ts'
+import { Canceled, type Deployer, NotNow } from './deployer.ts'
 import { listNext } from './queries.ts'
 
 const retryMs = 500
@@ -94,7 +94,7 @@ export class DeploymentWorker {
       .catch((error: unknown) => {
         if (this.#stopping.signal.aborted) return undefined
         // Neither done nor failed: the database went away in the middle. It is taken up where it stands.
-        if (!(error instanceof DatabaseAway))
+        if (!(error instanceof DatabaseAway) && !(error instanceof NotNow))
           this.#deployer.app.log.error({ err: error, deployment: id }, 'a deployment was interrupted')
         return new Promise<void>((resolve) => setTimeout(resolve, retryMs))
       })

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db, Pool } from '../db/pool.ts'
 
 /** What there is to be done, or has changed. What exactly is in the tables: a message says only where to look. */
-export type WakeKind = 'server' | 'deployment' | 'removal' | 'cancel' | 'state' | 'delivery' | 'codehost'
+export type WakeKind = 'server' | 'deployment' | 'removal' | 'cancel' | 'state' | 'delivery' | 'codehost' | 'backup'
 
 const channel = 'botberth_work'
 

@@ -18,6 +18,8 @@ export type IdPrefix =
   | 'nod'
   | 'reg'
   | 'rpt'
+  | 'bak'
+  | 'res'
 
 // Crockford's alphabet in lower case: no i, l, o, u.
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -56,6 +56,16 @@ export interface DiskUse {
   readonly fullness?: number
 }
 
+/** Where the files are that a bot works with. */
+export interface BotFiles {
+  /** Of this machine. The bot writes to it meanwhile, and may be hostile: no path below it is to be trusted. */
+  readonly folder: string
+  /** Whose files are among them; null: none, or not all of them. */
+  readonly releaseId: string | null
+  /** Folders in it that are put there with the release, at every start of another one. */
+  readonly owned: readonly string[]
+}
+
 export interface FileEntry {
   readonly name: string
   readonly type: 'file' | 'folder' | 'other'
@@ -162,6 +172,23 @@ export interface Runtime {
   writeFile(botId: string, path: string, data: AsyncIterable<Uint8Array>): Promise<void>
   /** Also a folder with all that is in it. False if there is nothing of that name. */
   removeFile(botId: string, path: string): Promise<boolean>
+  findFiles(botId: string): Promise<BotFiles | undefined>
+  /**
+   * An empty folder of this machine for files that are to take the place of the bot's own, on its disk, which has to
+   * have room for so many bytes. By a name: whatever was staged by that name before is gone.
+   */
+  stageFiles(bot: { id: string; limits: Limits }, staged: { name: string; bytes: number }): Promise<string>
+  /** All is in it: the bot's from now on, with what belongs to the release. `isPlaced`: its other files are there too. */
+  finishStaged(
+    bot: { id: string; limits: Limits },
+    staged: { name: string; releaseId: string | null; isPlaced: boolean; missing: (path: string) => boolean },
+  ): Promise<void>
+  /** In one step, and no less if we are killed in it and it is called again. The bot must not run. */
+  swapStaged(botId: string, name: string): Promise<void>
+  /** What was there before is there again. */
+  swapStagedBack(botId: string, name: string): Promise<void>
+  /** Also what was there before. */
+  removeStaged(botId: string, name: string): Promise<void>
   /** Everything of a bot: its processes, files and releases. */
   remove(botId: string): Promise<void>
   disk(botId: string): Promise<DiskUse>

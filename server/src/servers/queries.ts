@@ -38,6 +38,11 @@ export function listRunningServers(db: Db, botIds: readonly string[]): Promise<S
   return selectServers(db).where('servers.bot_id', 'in', botIds).where('servers.state', '=', 'running').execute()
 }
 
+/** A deployment or a restore has it for itself. */
+export function isHeld({ deployment_id, restore_id }: Pick<Server, 'deployment_id' | 'restore_id'>): boolean {
+  return deployment_id !== null || restore_id !== null
+}
+
 /** By its identifier or its bot's id. Somebody else's does not exist. */
 export async function getOwnedServer(
   db: Db,

@@ -10,7 +10,7 @@ import type { Exit, Instance, Runtime } from '../runtime/runtime.ts'
 import { toArgv } from '../source/command-line.ts'
 import { lastBytes, recordEvent } from '../webhooks/events.ts'
 import type { Output } from './output.ts'
-import { changeServer, exitJson, findRelease, findServer, listServersInUse, type Server } from './queries.ts'
+import { changeServer, exitJson, findRelease, findServer, isHeld, listServersInUse, type Server } from './queries.ts'
 import { readVariables } from './variables.ts'
 
 const stopGraceMs = 10_000
@@ -110,7 +110,7 @@ export class Supervisor {
     const { app, runtime, nodeId } = this.#options
     const server = await findServer(app.pool.db, botId)
     const instances = (await runtime.list()).filter((instance) => instance.botId === botId)
-    if (server && server.deployment_id !== null) return // its deployment deals with it, and asks us to look after that
+    if (server && isHeld(server)) return // whoever holds it deals with it, and asks us to look after that
     for (const { id, exit } of instances) {
       // Neither current nor ended: left by a start that was killed before it was written down.
       if (id !== server?.instance_id && !exit) await runtime.stop(id, 0)
@@ -269,7 +269,7 @@ export class Supervisor {
     return this.exclusively(botId, async () => {
       const { app, runtime, output } = this.#options
       const server = await findServer(app.pool.db, botId)
-      if (!server?.instance_id || server.deployment_id !== null) return // the next look finds it again
+      if (!server?.instance_id || isHeld(server)) return // the next look finds it again
       const { instance_id: id } = server
       output.say(botId, `This bot has more than the ${server.disk_mb} MB of files that it may have: it is stopped.`)
       await runtime.stop(id, stopGraceMs)
@@ -313,7 +313,7 @@ export class Supervisor {
   async #settle({ id, botId }: Instance, exit: Exit): Promise<void> {
     const { app, runtime, output } = this.#options
     const server = await findServer(app.pool.db, botId)
-    if (server && server.deployment_id !== null) return // its deployment deals with it
+    if (server && isHeld(server)) return // whoever holds it deals with it
     if (server?.instance_id === id) {
       await output.finish(botId, id)
       if (server.wanted === 'offline' || server.is_restart_wanted) await this.stopInstance(server, id)

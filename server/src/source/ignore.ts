@@ -30,10 +30,13 @@ export async function removeIgnored(root: string): Promise<{ files: number; size
   return left
 }
 
-/** A file that cannot be read ignores nothing here: the deployment says what is wrong with it. */
 function readIgnore(root: string): string[] {
   const text = readProject(root).read('botberth.json')
-  if (text === undefined) return []
+  return text === undefined ? [] : parseIgnore(text)
+}
+
+/** What a `botberth.json` tells to leave out. One that cannot be read: nothing, and the deployment says what is wrong. */
+export function parseIgnore(text: string): string[] {
   try {
     const value = getOwn(parseJsonObject(text, 'botberth.json', 'config_invalid'), 'ignore')
     const globs = Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []

@@ -58,6 +58,11 @@ export class Confinement {
   admit(botId: string): void {
     const folder = this.#folders.bot(botId)
     mkdirSync(folder, { recursive: true })
+    this.letThrough(botId, folder)
+  }
+
+  /** To what is in it and is the bot's: nothing of it can be seen, changed or added. */
+  letThrough(botId: string, folder: string): void {
     chownSync(folder, 0, this.#user(botId))
     chmodSync(folder, 0o710)
   }

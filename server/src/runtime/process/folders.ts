@@ -66,6 +66,11 @@ export class Folders {
     return join(this.releases(botId), releaseId)
   }
 
+  /** What is to take the place of `home`, and what it took the place of; a folder each. Ours alone. */
+  staged(botId: string): string {
+    return join(this.bot(botId), 'staged')
+  }
+
   /** What package managers keep for the next time; one a bot, so that nobody can leave something in it for others. */
   cache(botId: string): string {
     return join(this.bot(botId), 'cache')

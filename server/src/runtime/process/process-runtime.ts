@@ -8,6 +8,7 @@ import { listTree, readTimes } from '../../lib/proc.ts'
 import { RunError } from '../../lib/run.ts'
 import { StepError } from '../../lib/step-error.ts'
 import type {
+  BotFiles,
   DiskUse,
   FileEntry,
   Instance,
@@ -38,6 +39,7 @@ import { dropOutputBefore, outputSize, readOutputAt } from './output-files.ts'
 import { Reach } from './reach.ts'
 import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sandbox.ts'
 import { findSoftLimits, type SoftLimits } from './soft-limits.ts'
+import { StagedFiles } from './staged-files.ts'
 import { readTag } from './tag.ts'
 import { findToolchain, linkTools, type Toolchain } from './toolchain.ts'
 import { describeWalls, type FoundWalls } from './walls.ts'
@@ -57,6 +59,9 @@ const argsAtOnce = 500
 const nothing = Buffer.alloc(0)
 // One command where the walls are put up once: the bot is down meanwhile. Its arguments are ours.
 const putFiles = 'rm -rf -- "$@" && exec cp -a -T --reflink=auto --remove-destination -- "$0" .'
+
+// What is there already stays.
+const fillIn = 'to=$PWD && cd -- "$0" && exec cp -a -n --parents -t "$to" -- "$@"'
 
 // The monitor that keeps the exit code, and behind walls the first process of the namespace: both are ours.
 const keepers = (isWalled: boolean) => (isWalled ? 2 : 1)
@@ -364,9 +369,13 @@ export class ProcessRuntime implements Runtime {
   }
 
   /** Inside the walls: the bot may have left links in its folder that lead out of it. */
-  async #inHome({ id: botId, limits }: Bot, releaseId: string, argv: string[]): Promise<void> {
+  #inHome(bot: Bot, releaseId: string, argv: string[]): Promise<void> {
+    return this.#inFolder(this.#folders.home(bot.id), { ...bot, releaseId }, argv)
+  }
+
+  async #inFolder(folder: string, { id: botId, limits, releaseId }: Bot & { releaseId: string }, argv: string[]) {
     const view = {
-      project: this.#folders.home(botId),
+      project: folder,
       name: releaseId,
       mounts: [{ from: this.#folders.release(botId, releaseId), to: '/release' }],
     }
@@ -554,6 +563,89 @@ export class ProcessRuntime implements Runtime {
   async removeFile(botId: string, path: string): Promise<boolean> {
     await this.#disks.open(botId)
     return removeBeneath(this.#folders.home(botId), path)
+  }
+
+  async findFiles(botId: string): Promise<BotFiles | undefined> {
+    if (!(await this.hasFiles(botId))) return undefined
+    const folder = this.#folders.home(botId)
+    const placed = await readJson<Placed>(`${folder}.json`)
+    const owned = [...new Set([...ownedFolders, ...(placed?.mounted ?? [])])]
+    return { folder, releaseId: placed?.releaseId ?? null, owned }
+  }
+
+  async stageFiles(bot: Bot, { name, bytes }: { name: string; bytes: number }): Promise<string> {
+    await this.#checkHost()
+    await this.#readyDisk(bot)
+    const leftBytes = await this.#room(bot)
+    if (bytes > leftBytes)
+      throw new StepError(
+        'disk_full',
+        `The files need ${Math.ceil(bytes / mebibyte)} MB, and ${Math.floor(leftBytes / mebibyte)} MB are left on the bot’s disk, on which its present files stay until it has started. Delete some of them, or give it a larger disk.`,
+      )
+    const staged = this.#staged(bot.id, name)
+    this.#confinement?.admit(bot.id)
+    await staged.make()
+    return staged.folder
+  }
+
+  #staged(botId: string, name: string): StagedFiles {
+    return new StagedFiles(this.#folders, botId, name)
+  }
+
+  async #room({ id: botId, limits: { diskMb } }: Bot): Promise<number> {
+    const { usedBytes, fullness } = await this.disk(botId)
+    if (fullness === undefined) return Math.max(0, diskMb * mebibyte - usedBytes)
+    const { bavail, bsize } = await statfs(this.#folders.bot(botId))
+    return bavail * bsize
+  }
+
+  async finishStaged(
+    bot: Bot,
+    {
+      name,
+      releaseId,
+      isPlaced,
+      missing,
+    }: { name: string; releaseId: string | null; isPlaced: boolean; missing: (path: string) => boolean },
+  ): Promise<void> {
+    const staged = this.#staged(bot.id, name)
+    await this.#confinement?.give(bot.id, staged.folder)
+    for (const folder of staged.way) this.#confinement?.letThrough(bot.id, folder)
+    if (releaseId === null || !isPlaced) return staged.finish({ releaseId: null, files: [], mounted: [] })
+    const { files, mounts } = await readRelease(this.#folders, bot.id, releaseId)
+    const mounted = mounts.map(({ folder }) => folder)
+    const owned = [...new Set([...ownedFolders, ...mounted])]
+    const release = this.#folders.release(bot.id, releaseId)
+    const isOwned = (path: string) => isBelowAny(path, new Set(owned))
+    const wanted = [
+      ...owned.filter((folder) => existsSync(join(release, folder))),
+      ...files.filter((file) => !isOwned(file) && missing(file)),
+    ]
+    const from = this.#sandbox.isWalled ? '/release' : release
+    for (let at = 0; at < wanted.length; at += argsAtOnce)
+      await this.#inFolder(staged.folder, { ...bot, releaseId }, [
+        '/bin/sh',
+        '-c',
+        fillIn,
+        from,
+        ...wanted.slice(at, at + argsAtOnce),
+      ])
+    await staged.finish({ releaseId, files, mounted })
+  }
+
+  async swapStaged(botId: string, name: string): Promise<void> {
+    await this.#disks.open(botId)
+    await this.#staged(botId, name).swap()
+  }
+
+  async swapStagedBack(botId: string, name: string): Promise<void> {
+    await this.#disks.open(botId)
+    await this.#staged(botId, name).swapBack()
+  }
+
+  async removeStaged(botId: string, name: string): Promise<void> {
+    await this.#disks.open(botId)
+    if (existsSync(this.#folders.staged(botId))) await this.#staged(botId, name).remove()
   }
 
   async disk(botId: string): Promise<DiskUse> {

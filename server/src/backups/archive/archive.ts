@@ -1,0 +1,77 @@
+import { Worker } from 'node:worker_threads'
+import type { PackLimits, Tree } from './pack.ts'
+import { asError, type Failure } from './tree-error.ts'
+import type { UnpackLimits } from './unpack.ts'
+
+export interface PackJob {
+  readonly kind: 'pack'
+  /** To be made. */
+  readonly file: string
+  /** Files of ours at the top of the archive. */
+  readonly texts: Readonly<Record<string, string>>
+  readonly trees: readonly Tree[]
+  readonly limits: PackLimits
+  /** On the disk of the file, for everybody else. */
+  readonly hostFreeBytes: number
+}
+
+export interface UnpackJob extends UnpackLimits {
+  readonly kind: 'unpack'
+  readonly file: string
+  readonly folders: Readonly<Record<string, string>>
+  readonly texts: readonly string[]
+}
+
+export interface HashJob {
+  readonly kind: 'hash'
+  readonly file: string
+}
+
+export type Job = PackJob | UnpackJob | HashJob
+
+export interface Packed {
+  readonly sizeBytes: number
+  /** SHA-256 of the file, in hexadecimal. */
+  readonly checksum: string
+  /** What the files in it take on a disk. */
+  readonly contentBytes: number
+}
+
+// More than it needs; a hostile tree must not be able to take the server's memory.
+const heapMb = 64
+
+export const packTrees = (job: Omit<PackJob, 'kind'>, signal: AbortSignal): Promise<Packed> =>
+  runInThread({ kind: 'pack', ...job }, signal)
+
+/** Resolves with the texts that were asked for. */
+export const unpackArchive = (job: Omit<UnpackJob, 'kind'>, signal: AbortSignal): Promise<Record<string, string>> =>
+  runInThread({ kind: 'unpack', ...job }, signal)
+
+export const hashArchive = (file: string, signal: AbortSignal): Promise<Omit<Packed, 'contentBytes'>> =>
+  runInThread({ kind: 'hash', file }, signal)
+
+/** Rejects with a StepError for what the bot's owner can know. Aborted it stops where it is. */
+async function runInThread<T>(job: Job, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  const worker = new Worker(new URL('./thread.ts', import.meta.url), {
+    workerData: job,
+    resourceLimits: { maxOldGenerationSizeMb: heapMb },
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<T>()
+  worker.once('message', (message: { result: T } | { failure: Failure }) => {
+    if ('failure' in message) reject(asError(message.failure))
+    else resolve(message.result)
+  })
+  worker.once('error', reject)
+  worker.once('exit', () => reject(new Error('the thread ended')))
+  const stop = () => {
+    reject(signal.reason as Error)
+  }
+  signal.addEventListener('abort', stop)
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await worker.terminate()
+  }
+}

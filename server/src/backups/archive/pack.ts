@@ -1,0 +1,267 @@
+import {
+  closeSync,
+  constants,
+  type Dir,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  type Stats,
+} from 'node:fs'
+import { StepError } from '../../lib/step-error.ts'
+import { matchesGlob } from '../../source/glob.ts'
+import { type Entry, encodeEntry, paddingOf } from './tar-header.ts'
+import { codeOf } from './tree-error.ts'
+
+export interface Tree {
+  /** What its entries begin with. */
+  readonly prefix: string
+  readonly folder: string
+  /** Paths and globs that are left out. */
+  readonly ignore: readonly string[]
+  /** Paths that are left out, whatever they are. */
+  readonly without: readonly string[]
+}
+
+export interface PackLimits {
+  /** Of all files, as long as they say they are: a hostile one may be mostly holes. */
+  readonly bytesMax: number
+  readonly entriesMax: number
+}
+
+type Facts = Pick<Stats, 'mode' | 'mtimeMs' | 'size'>
+
+const chunkBytes = 512 * 1024
+// What is smaller is read as a whole, and once more if it changed meanwhile: a bot writes as we read.
+const wholeBytesMax = 4 * 1024 * 1024
+const rereadsMax = 3
+// Each level is an open folder.
+const depthMax = 200
+const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+// Without O_NONBLOCK opening a FIFO would wait for a writer for ever.
+const fileFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+const slash = Buffer.from('/')
+
+/**
+ * The bytes of a tar archive of trees whose owners are hostile and at work meanwhile. As in `lib/beneath.ts` each folder
+ * is opened from the one above and links are refused by the kernel, so whatever is moved where meanwhile, nothing from
+ * outside gets in. Everything is synchronous: it runs in a thread of its own, where that takes a third of the time.
+ */
+export class Packer {
+  readonly #limits: PackLimits
+  #chunk = Buffer.allocUnsafe(chunkBytes)
+  #filled = 0
+  /** What the files take on a disk. */
+  contentBytes = 0
+  #announcedBytes = 0
+  #entries = 0
+
+  constructor(limits: PackLimits) {
+    this.#limits = limits
+  }
+
+  *pack(texts: Readonly<Record<string, string>>, trees: readonly Tree[]): Generator<Buffer> {
+    const now = Date.now() / 1000
+    for (const [name, text] of Object.entries(texts)) {
+      const bytes = Buffer.from(text)
+      const path = Buffer.from(name)
+      yield* this.#put(encodeEntry({ type: 'file', path, mode: 0o600, modifiedAt: now, sizeBytes: bytes.length }))
+      yield* this.#put(bytes)
+      yield* this.#putZeros(paddingOf(bytes.length))
+    }
+    for (const tree of trees) yield* this.#packRoot(tree)
+    yield* this.#putZeros(1024)
+    if (this.#filled > 0) yield this.#chunk.subarray(0, this.#filled)
+  }
+
+  *#packRoot(tree: Tree): Generator<Buffer> {
+    const fd = openSync(tree.folder, folderFlags)
+    try {
+      yield* this.#packFolder(tree, { fd, path: Buffer.from(tree.prefix), depth: 0 })
+    } finally {
+      closeSync(fd)
+    }
+  }
+
+  *#packFolder(tree: Tree, folder: { fd: number; path: Buffer; depth: number }): Generator<Buffer> {
+    const { fd, path, depth } = folder
+    if (depth > depthMax)
+      throw new StepError('tree_too_deep', `There are more than ${depthMax} folders within each other.`)
+    yield* this.#putEntry('folder', path, fstatSync(fd))
+    for (const entry of entriesOf(fd)) {
+      const name = entry.name as unknown as Buffer
+      const at = Buffer.concat([path, slash, name])
+      if (isLeftOut(tree, at)) continue
+      yield* this.#packEntry(tree, { from: child(fd, name), path: at, depth: depth + 1 }, entry)
+    }
+  }
+
+  /** By what it is when it is opened: it may have been something else when its folder was read. */
+  *#packEntry(tree: Tree, at: { from: Buffer; path: Buffer; depth: number }, entry: Dirent): Generator<Buffer> {
+    if (entry.isSymbolicLink()) yield* this.#packLink(at)
+    else if (entry.isDirectory()) {
+      const fd = tryOpen(at.from, folderFlags, at.path)
+      if (fd === undefined) return
+      try {
+        yield* this.#packFolder(tree, { fd, path: at.path, depth: at.depth })
+      } finally {
+        closeSync(fd)
+      }
+    } else if (entry.isFile()) {
+      const fd = tryOpen(at.from, fileFlags, at.path)
+      if (fd === undefined) return
+      try {
+        const stats = fstatSync(fd)
+        if (stats.isFile()) yield* this.#packFile(fd, at.path, stats)
+      } finally {
+        closeSync(fd)
+      }
+    }
+  }
+
+  *#packLink({ from, path }: { from: Buffer; path: Buffer }): Generator<Buffer> {
+    const link = readLink(from)
+    if (link) yield* this.#putEntry('link', path, link.stats, link.target)
+  }
+
+  *#packFile(fd: number, path: Buffer, stats: Stats): Generator<Buffer> {
+    this.contentBytes += Math.min(stats.size, stats.blocks * 512)
+    this.#announcedBytes += stats.size
+    if (this.#announcedBytes > this.#limits.bytesMax)
+      throw new StepError(
+        'backup_too_large',
+        `The files are more than ${Math.floor(this.#limits.bytesMax / 1024 / 1024)} MB in all, holes in them included. Name what can be left out in ignore of botberth.json.`,
+      )
+    if (stats.size <= wholeBytesMax) {
+      const { bytes, stats: read } = readWhole(fd, stats)
+      yield* this.#putEntry('file', path, { mode: read.mode, mtimeMs: read.mtimeMs, size: bytes.length })
+      yield* this.#put(bytes)
+      yield* this.#putZeros(paddingOf(bytes.length))
+      return
+    }
+    yield* this.#putEntry('file', path, stats)
+    yield* this.#putFrom(fd, stats.size)
+    yield* this.#putZeros(paddingOf(stats.size))
+  }
+
+  /** As many bytes as were announced: what is added meanwhile is left out, what was cut off is zeros. */
+  *#putFrom(fd: number, sizeBytes: number): Generator<Buffer> {
+    for (let at = 0; at < sizeBytes; ) {
+      const length = Math.min(sizeBytes - at, this.#chunk.length - this.#filled)
+      const count = readSync(fd, this.#chunk, this.#filled, length, at)
+      if (count === 0) return yield* this.#putZeros(sizeBytes - at)
+      this.#filled += count
+      at += count
+      if (this.#filled === this.#chunk.length) yield this.#takeChunk()
+    }
+  }
+
+  *#putEntry(type: Entry['type'], path: Buffer, stats: Facts, target?: Buffer): Generator<Buffer> {
+    if (++this.#entries > this.#limits.entriesMax)
+      throw new StepError('too_many_files', `There are more than ${this.#limits.entriesMax} files and folders.`)
+    const sizeBytes = type === 'file' ? stats.size : 0
+    const head = { type, path, mode: stats.mode & 0o777, modifiedAt: stats.mtimeMs / 1000, sizeBytes }
+    yield* this.#put(encodeEntry({ ...head, ...(target && { target }) }))
+  }
+
+  *#put(bytes: Buffer): Generator<Buffer> {
+    for (let at = 0; at < bytes.length; ) {
+      const count = bytes.copy(this.#chunk, this.#filled, at)
+      this.#filled += count
+      at += count
+      if (this.#filled === this.#chunk.length) yield this.#takeChunk()
+    }
+  }
+
+  *#putZeros(count: number): Generator<Buffer> {
+    for (let left = count; left > 0; ) {
+      const length = Math.min(left, this.#chunk.length - this.#filled)
+      this.#chunk.fill(0, this.#filled, this.#filled + length)
+      this.#filled += length
+      left -= length
+      if (this.#filled === this.#chunk.length) yield this.#takeChunk()
+    }
+  }
+
+  /** Whoever takes it may keep it for a while. */
+  #takeChunk(): Buffer {
+    const full = this.#chunk
+    this.#chunk = Buffer.allocUnsafe(chunkBytes)
+    this.#filled = 0
+    return full
+  }
+}
+
+/** Bit by bit, because there may be millions; as bytes, because names need not be UTF-8. */
+function* entriesOf(fd: number): Generator<Dirent> {
+  let folder: Dir
+  try {
+    folder = opendirSync(`/proc/self/fd/${fd}`, { encoding: 'buffer' as BufferEncoding, bufferSize: 256 })
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return // removed since
+    throw error
+  }
+  try {
+    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) yield entry
+  } finally {
+    folder.closeSync()
+  }
+}
+
+/** Undefined: gone since, or something else by now. */
+function tryOpen(path: Buffer, flags: number, shown: Buffer): number | undefined {
+  try {
+    return openSync(path, flags)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV', 'EISDIR'].includes(codeOf(error))) return undefined
+    if (codeOf(error) === 'EACCES')
+      throw new StepError('file_unreadable', `The permissions of ${shown.toString()} do not let it be read.`)
+    throw error
+  }
+}
+
+function readLink(path: Buffer): { target: Buffer; stats: Stats } | undefined {
+  try {
+    const stats = lstatSync(path)
+    return stats.isSymbolicLink() ? { target: readlinkSync(path, { encoding: 'buffer' }), stats } : undefined
+  } catch (error) {
+    if (['ENOENT', 'EINVAL'].includes(codeOf(error))) return undefined
+    throw error
+  }
+}
+
+/** As it was at one moment, if it rests for as long as it takes to read it. */
+function readWhole(fd: number, first: Stats): { bytes: Buffer; stats: Stats } {
+  let stats = first
+  for (let tries = 0; ; tries++) {
+    const bytes = readSome(fd, stats.size)
+    const after = fstatSync(fd)
+    const isSame = after.size === stats.size && after.mtimeMs === stats.mtimeMs && bytes.length === stats.size
+    if (isSame || tries >= rereadsMax || after.size > wholeBytesMax) return { bytes, stats }
+    stats = after
+  }
+}
+
+function readSome(fd: number, sizeBytes: number): Buffer {
+  const bytes = Buffer.allocUnsafe(sizeBytes)
+  let at = 0
+  while (at < sizeBytes) {
+    const count = readSync(fd, bytes, at, sizeBytes - at, at)
+    if (count === 0) break
+    at += count
+  }
+  return bytes.subarray(0, at)
+}
+
+function isLeftOut({ ignore, without, prefix }: Tree, path: Buffer): boolean {
+  if (ignore.length + without.length === 0) return false
+  const inTree = path.toString().slice(prefix.length + 1)
+  return without.includes(inTree) || ignore.some((glob) => matchesGlob(inTree, glob))
+}
+
+function child(fd: number, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), name])
+}

@@ -1,0 +1,106 @@
+// What takes long and would hold up everybody, in a thread of its own. Started by `archive.ts`.
+import { createHash } from 'node:crypto'
+import { createReadStream, statfsSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import { createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { isDiskFull } from '../../lib/disk-full.ts'
+import { StepError } from '../../lib/step-error.ts'
+import type { HashJob, Job, Packed, PackJob, UnpackJob } from './archive.ts'
+import { Packer } from './pack.ts'
+import { asFailure } from './tree-error.ts'
+import { unpackTrees } from './unpack.ts'
+
+const chunkBytes = 256 * 1024
+const checkEveryBytes = 32 * 1024 * 1024
+
+try {
+  parentPort?.postMessage({ result: await run(workerData as Job) }, [])
+} catch (error) {
+  parentPort?.postMessage({ failure: asFailure(error) }, [])
+}
+
+function run(job: Job): Promise<unknown> {
+  if (job.kind === 'pack') return pack(job)
+  return job.kind === 'unpack' ? unpack(job) : hashFile(job)
+}
+
+/** Whole and on the disk when this resolves. */
+async function pack({ file, texts, trees, limits, hostFreeBytes }: PackJob): Promise<Packed> {
+  const packer = new Packer(limits)
+  const hash = createHash('sha256')
+  const handle = await open(file, 'w', 0o600)
+  let sizeBytes = 0
+  let checked = 0
+  try {
+    await pipeline(
+      Readable.from(packer.pack(texts, trees)),
+      createZstdCompress({ chunkSize: chunkBytes }),
+      async (compressed: AsyncIterable<Buffer>) => {
+        for await (const chunk of compressed) {
+          hash.update(chunk)
+          await handle.writeFile(chunk)
+          sizeBytes += chunk.length
+          if (sizeBytes - checked < checkEveryBytes) continue
+          checked = sizeBytes
+          checkHost(file, hostFreeBytes)
+        }
+      },
+    )
+    await handle.sync()
+  } catch (error) {
+    throw isDiskFull(error) ? hostFull(error) : error
+  } finally {
+    await handle.close()
+  }
+  return { sizeBytes, checksum: hash.digest('hex'), contentBytes: packer.contentBytes }
+}
+
+function checkHost(file: string, hostFreeBytes: number): void {
+  const { bavail, bsize } = statfsSync(dirname(file))
+  if (bavail * bsize < hostFreeBytes) throw hostFull()
+}
+
+function hostFull(cause?: unknown): StepError {
+  return new StepError('host_full', 'The disk of this server is nearly full. Its operator can make room.', { cause })
+}
+
+async function hashFile({ file }: HashJob): Promise<Omit<Packed, 'contentBytes'>> {
+  const hash = createHash('sha256')
+  let sizeBytes = 0
+  for await (const chunk of createReadStream(file, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>) {
+    hash.update(chunk)
+    sizeBytes += chunk.length
+  }
+  return { sizeBytes, checksum: hash.digest('hex') }
+}
+
+async function unpack({ file, ...options }: UnpackJob): Promise<Record<string, string>> {
+  const source = createReadStream(file, { highWaterMark: chunkBytes })
+  const plain = new PassThrough({ highWaterMark: chunkBytes })
+  const reading = pipeline(source, createZstdDecompress({ chunkSize: chunkBytes }), plain)
+  try {
+    const texts = await unpackTrees(plain as AsyncIterable<Buffer>, options)
+    plain.resume() // what follows the end of an archive is of no interest, but has to be whole
+    await reading
+    return texts
+  } catch (error) {
+    plain.destroy()
+    const cause = await reading.then(
+      () => undefined,
+      (failed: unknown) => failed,
+    )
+    throw asBroken(cause) ?? error
+  }
+}
+
+/** What zstd does not understand was no archive of ours, or is not whole. */
+function asBroken(error: unknown): StepError | undefined {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code ?? ''
+  return /^(Z|ZSTD)_/.test(code)
+    ? new StepError('backup_invalid', 'The backup is broken: it cannot be decompressed.', { cause: error })
+    : undefined
+}

@@ -1,0 +1,304 @@
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  ftruncateSync,
+  futimesSync,
+  lutimesSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeSync,
+} from 'node:fs'
+import { StepError } from '../../lib/step-error.ts'
+import { blockBytes, decodeBlock, type Head, paddingOf } from './tar-header.ts'
+import { codeOf } from './tree-error.ts'
+
+export interface UnpackLimits {
+  /** Of what is written, holes left out. */
+  readonly bytesMax: number
+  readonly entriesMax: number
+}
+
+interface Options extends UnpackLimits {
+  /** By what the paths begin with; what begins otherwise is refused. */
+  readonly folders: Readonly<Record<string, string>>
+  /** Files of ours at the top, given as texts. */
+  readonly texts: readonly string[]
+}
+
+const textBytesMax = 64 * 1024 * 1024
+const longBytesMax = 64 * 1024
+const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+const fileFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+const zeros = Buffer.alloc(64 * 1024)
+
+interface Opened {
+  readonly name: Buffer
+  readonly fd: number
+  /** What its entry said, for when all is in it: without the right to write nothing could be put there. */
+  head: Pick<Head, 'mode' | 'modifiedAt'> | undefined
+}
+
+/**
+ * Puts what an archive holds into folders that nobody else can reach, and returns the texts. The archive is taken for
+ * hostile all the same: nothing is written through a link, and nothing outside of the folders.
+ */
+export async function unpackTrees(archive: AsyncIterable<Buffer>, options: Options): Promise<Record<string, string>> {
+  const reader = new Reader(archive)
+  const texts: Record<string, string> = {}
+  const trees = new Map(Object.entries(options.folders).map(([prefix, folder]) => [prefix, new TreeWriter(folder)]))
+  let entries = 0
+  const room = { left: options.bytesMax }
+  try {
+    for (let head = await readHead(reader); head; head = await readHead(reader)) {
+      if (++entries > options.entriesMax + options.texts.length) throw invalid('it has too many entries')
+      const [prefix = '', ...names] = splitPath(head.path)
+      const tree = trees.get(prefix)
+      if (tree) await tree.put(names, head, { reader, room })
+      else if (names.length === 0 && head.flag === '0' && options.texts.includes(prefix))
+        texts[prefix] = (await reader.take(Math.min(head.sizeBytes, textBytesMax))).toString()
+      else throw invalid('it holds something that does not belong there')
+      await reader.skip(paddingOf(head.sizeBytes))
+    }
+    for (const tree of trees.values()) tree.finish()
+  } finally {
+    for (const tree of trees.values()) tree.close()
+  }
+  return texts
+}
+
+/** With the names that are too long for it, which stand before. */
+async function readHead(reader: Reader): Promise<Head | undefined> {
+  const long: { L?: Buffer; K?: Buffer } = {}
+  for (;;) {
+    const head = decode(await reader.take(blockBytes))
+    if (!head) return undefined
+    if (head.flag !== 'L' && head.flag !== 'K')
+      return { ...head, path: withoutSlash(long.L ?? head.path), target: long.K ?? head.target }
+    if (head.sizeBytes > longBytesMax) throw invalid('it has a name that is too long')
+    long[head.flag] = (await reader.take(head.sizeBytes)).subarray(0, -1)
+    await reader.skip(paddingOf(head.sizeBytes))
+  }
+}
+
+function decode(block: Buffer): Head | undefined {
+  try {
+    return decodeBlock(block)
+  } catch (error) {
+    throw invalid(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function withoutSlash(path: Buffer): Buffer {
+  return path.at(-1) === 0x2f ? path.subarray(0, -1) : path
+}
+
+/** As text of one byte a character, because names need not be UTF-8. */
+function splitPath(path: Buffer): string[] {
+  const names = path.toString('latin1').split('/')
+  if (names.some((name) => name === '' || name === '.' || name === '..' || name.includes('\0') || name.length > 255))
+    throw invalid('it has a path that leads elsewhere')
+  return names
+}
+
+/** Writes one tree. The folders on the way to the last entry stay open, so that each is opened once. */
+class TreeWriter {
+  readonly #open: Opened[]
+
+  constructor(folder: string) {
+    this.#open = [{ name: Buffer.alloc(0), fd: openSync(folder, folderFlags), head: undefined }]
+  }
+
+  get #last(): Opened {
+    const last = this.#open.at(-1)
+    if (!last) throw new Error('the tree is closed')
+    return last
+  }
+
+  async put(
+    names: readonly string[],
+    head: Head,
+    { reader, room }: { reader: Reader; room: { left: number } },
+  ): Promise<void> {
+    const name = names.at(-1)
+    if (head.flag === '5') return this.#putFolder(names, head)
+    if (name === undefined) throw invalid('it has a file where a folder should be')
+    this.#enter(names.slice(0, -1))
+    const path = child(this.#last.fd, bytesOf(name))
+    if (head.flag === '2') return putLink(path, head)
+    if (head.flag !== '0') throw invalid('it holds something that is neither a file nor a folder nor a link')
+    await putFile(path, head, { reader, room })
+  }
+
+  /** One of the same name is that one; anything else of that name goes, as the later entry is the newer one. */
+  #putFolder(names: readonly string[], head: Head): void {
+    const name = names.at(-1)
+    if (name !== undefined) {
+      this.#enter(names.slice(0, -1))
+      const { fd } = this.#last
+      const path = child(fd, bytesOf(name))
+      try {
+        mkdirSync(path, 0o700)
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error
+        replaceByFolder(path)
+      }
+      this.#enter(names)
+    } else this.#enter([])
+    this.#last.head = head
+  }
+
+  #enter(names: readonly string[]): void {
+    let same = 0
+    while (same < names.length && this.#open[same + 1]?.name.toString('latin1') === names[same]) same++
+    while (this.#open.length > same + 1) this.#leave()
+    for (const name of names.slice(same)) {
+      const bytes = bytesOf(name)
+      this.#open.push({ name: bytes, fd: openFolder(child(this.#last.fd, bytes)), head: undefined })
+    }
+  }
+
+  #leave(): void {
+    const last = this.#open.pop()
+    if (!last) return
+    if (last.head) {
+      fchmodSync(last.fd, last.head.mode)
+      futimesSync(last.fd, last.head.modifiedAt, last.head.modifiedAt)
+    }
+    closeSync(last.fd)
+  }
+
+  finish(): void {
+    while (this.#open.length > 0) this.#leave()
+  }
+
+  close(): void {
+    for (const { fd } of this.#open.splice(0)) closeSync(fd)
+  }
+}
+
+function openFolder(path: Buffer): number {
+  try {
+    return openSync(path, folderFlags)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error)))
+      throw new StepError('backup_invalid', 'The backup is broken: it writes through what is no folder.')
+    throw error
+  }
+}
+
+function replaceByFolder(path: Buffer): void {
+  try {
+    closeSync(openSync(path, folderFlags))
+  } catch (error) {
+    if (!['ENOTDIR', 'ELOOP'].includes(codeOf(error))) throw error
+    rmSync(path)
+    mkdirSync(path, 0o700)
+  }
+}
+
+function putLink(path: Buffer, { target, modifiedAt }: Head): void {
+  if (target.length === 0 || target.includes(0)) throw invalid('it has a link that leads nowhere')
+  replacing(path, () => symlinkSync(target, path))
+  lutimesSync(path, modifiedAt, modifiedAt)
+}
+
+/** A name may come twice, if the bot moved it while it was packed: the later one is the newer one. */
+function replacing<T>(path: Buffer, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+    rmSync(path, { recursive: true })
+    return make()
+  }
+}
+
+async function putFile(
+  path: Buffer,
+  { sizeBytes, mode, modifiedAt }: Head,
+  { reader, room }: { reader: Reader; room: { left: number } },
+): Promise<void> {
+  const fd = replacing(path, () => openSync(path, fileFlags, 0o600))
+  try {
+    let at = 0
+    for (let left = sizeBytes; left > 0; ) {
+      const piece = await reader.some(left)
+      // A hole stays one: else a file that is mostly holes would not fit again where it came from.
+      if (!isZeros(piece)) {
+        room.left -= piece.length
+        if (room.left < 0) throw new StepError('disk_full', 'The files of the backup are more than the bot may have.')
+        writeAll(fd, piece, at)
+      }
+      at += piece.length
+      left -= piece.length
+    }
+    ftruncateSync(fd, sizeBytes)
+    fchmodSync(fd, mode)
+    futimesSync(fd, modifiedAt, modifiedAt)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function isZeros(piece: Buffer): boolean {
+  for (let at = 0; at < piece.length; at += zeros.length) {
+    const part = piece.subarray(at, at + zeros.length)
+    if (!part.equals(zeros.subarray(0, part.length))) return false
+  }
+  return true
+}
+
+function writeAll(fd: number, bytes: Buffer, at: number): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, at + done)
+}
+
+function bytesOf(name: string): Buffer {
+  return Buffer.from(name, 'latin1')
+}
+
+function child(fd: number, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), name])
+}
+
+function invalid(why: string): StepError {
+  return new StepError('backup_invalid', `The backup is broken: ${why}.`)
+}
+
+/** Pieces of a stream of bytes, of whatever length they are wanted. */
+class Reader {
+  readonly #chunks: AsyncIterator<Buffer>
+  #chunk: Buffer = Buffer.alloc(0)
+
+  constructor(source: AsyncIterable<Buffer>) {
+    this.#chunks = source[Symbol.asyncIterator]()
+  }
+
+  /** At least one byte, and at most so many. */
+  async some(bytesMax: number): Promise<Buffer> {
+    while (this.#chunk.length === 0) {
+      const next = await this.#chunks.next()
+      if (next.done) throw invalid('it ends in the middle')
+      this.#chunk = next.value
+    }
+    const piece = this.#chunk.subarray(0, Math.min(bytesMax, zeros.length))
+    this.#chunk = this.#chunk.subarray(piece.length)
+    return piece
+  }
+
+  async take(bytes: number): Promise<Buffer> {
+    const pieces: Buffer[] = []
+    for (let left = bytes; left > 0; ) {
+      const piece = await this.some(left)
+      pieces.push(piece)
+      left -= piece.length
+    }
+    return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+  }
+
+  async skip(bytes: number): Promise<void> {
+    for (let left = bytes; left > 0; ) left -= (await this.some(left)).length
+  }
+}

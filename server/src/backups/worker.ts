@@ -1,0 +1,103 @@
+import { DatabaseAway } from '../db/pool.ts'
+import { NotNow } from '../deployments/deployer.ts'
+import type { Wakes } from '../jobs/wake.ts'
+import { runBackup } from './backup.ts'
+import { type Keeper, Unwanted } from './keeper.ts'
+import { deleteBackup, findUnfinished, listDeleted, listNext, type Next } from './queries.ts'
+import { runRestore } from './restore.ts'
+
+const retryMs = 500
+// Those that wait for their turn cost nothing but memory.
+const atOnceMax = 100
+
+interface Running extends Next {
+  readonly abort: AbortController
+  readonly done: Promise<void>
+}
+
+/**
+ * Makes and restores the backups of this node's bots: one at a time for a bot, in order. The tables are the queue, and
+ * nobody else works on this node's bots, so whatever is under way when we start was left by a dead process.
+ */
+export class BackupWorker {
+  readonly #keeper: Keeper
+  readonly #running = new Map<string, Running>()
+  readonly #stopping = new AbortController()
+  #deleting: Promise<void> = Promise.resolve()
+
+  constructor(keeper: Keeper) {
+    this.#keeper = keeper
+  }
+
+  start(wakes: Wakes): void {
+    wakes.on('backup', () => this.#pump())
+    wakes.on('removal', (botId) => {
+      if (botId !== undefined) this.#running.get(botId)?.abort.abort(new Unwanted())
+    })
+    this.#pump()
+  }
+
+  /** What is under way for a bot has ended, one way or another. */
+  async whenIdle(botId: string): Promise<void> {
+    await this.#running.get(botId)?.done
+  }
+
+  /** Ends what is under way where it is; the next start takes it up. */
+  async close(): Promise<void> {
+    this.#stopping.abort(new Error('stopping'))
+    for (const { abort } of this.#running.values()) abort.abort(new Error('stopping'))
+    await Promise.all([...this.#running.values()].map(({ done }) => done))
+    await this.#deleting
+  }
+
+  #pump(): void {
+    if (this.#stopping.signal.aborted) return
+    this.#look().catch((error: unknown) => {
+      if (!(error instanceof DatabaseAway)) this.#keeper.app.log.error({ err: error }, 'backups cannot be read')
+      setTimeout(() => this.#pump(), retryMs).unref()
+    })
+  }
+
+  async #look(): Promise<void> {
+    for (const running of this.#running.values()) await this.#endUnwanted(running)
+    for (const next of await listNext(this.#keeper.app.pool.db, this.#keeper.nodeId)) {
+      if (this.#running.size >= atOnceMax || this.#stopping.signal.aborted) return
+      if (!this.#running.has(next.bot_id)) this.#run(next)
+    }
+    const deleting = this.#deleting.then(() => this.#deleteMarked())
+    this.#deleting = deleting.catch(() => undefined) // whoever looks is told
+    await deleting
+  }
+
+  async #endUnwanted({ kind, id, abort }: Running): Promise<void> {
+    if (kind === 'backup' && !(await findUnfinished(this.#keeper.app.pool.db, id))) abort.abort(new Unwanted())
+  }
+
+  async #deleteMarked(): Promise<void> {
+    const { app, stores, nodeId } = this.#keeper
+    for (const { id, bot_id, store } of await listDeleted(app.pool.db, nodeId)) {
+      const running = this.#running.get(bot_id)
+      if (running?.id === id) await running.done
+      await stores.get(store).remove({ botId: bot_id, id })
+      await deleteBackup(app.pool.db, id)
+    }
+  }
+
+  #run(next: Next): void {
+    const abort = new AbortController()
+    const run = next.kind === 'backup' ? runBackup : runRestore
+    const done = run(this.#keeper, next.id, abort.signal)
+      .catch((error: unknown) => {
+        if (this.#stopping.signal.aborted || abort.signal.reason instanceof Unwanted) return undefined
+        // Neither done nor failed: it is taken up where it stands.
+        if (!(error instanceof DatabaseAway) && !(error instanceof NotNow))
+          this.#keeper.app.log.error({ err: error, [next.kind]: next.id }, 'a backup or a restore was interrupted')
+        return new Promise<void>((resolve) => setTimeout(resolve, retryMs))
+      })
+      .finally(() => {
+        this.#running.delete(next.bot_id)
+        this.#pump()
+      })
+    this.#running.set(next.bot_id, { ...next, abort, done })
+  }
+}

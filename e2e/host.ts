@@ -120,6 +120,19 @@ export class Host {
     return { status: answer.status, body: (await answer.json()) as Json }
   }
 
+  /** The bytes of an answer, for what is no JSON. */
+  async fetchBytes(request: string, { body, range }: { body?: string | Buffer; range?: string } = {}): Promise<Buffer> {
+    const [method = '', path = ''] = request.split(' ')
+    const answer = await fetch(`${this.running.url}/api/v1${path}`, {
+      method,
+      headers: { 'x-api-key': this.#key, ...(range !== undefined && { range }) },
+      ...(body !== undefined && { body }),
+    })
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    assert(answer.ok, `${request}: ${answer.status} ${bytes.toString()}`)
+    return bytes
+  }
+
   async makeBot(fields: object, as = this.#key): Promise<string> {
     this.#owners.add(as)
     const { status, body } = await this.as(as, () => this.ask('POST /bots', { name: 'x', type: 'custom', ...fields }))
@@ -192,13 +205,16 @@ export class Host {
 
   /** What was written down to be told. */
   async eventsOf(botId: string): Promise<Json[]> {
+    const rows = await this.query('select body from events where bot_id = $1 order by id', [botId])
+    return rows.map(({ body }) => JSON.parse(String(body)) as Json)
+  }
+
+  /** Behind the server's back. */
+  async query(text: string, values: unknown[]): Promise<Json[]> {
     const client = new pg.Client({ host: join(this.dataDir, 'postgres-18'), user: 'botberth', database: 'botberth' })
     await client.connect()
     try {
-      const { rows } = await client.query<{ body: string }>('select body from events where bot_id = $1 order by id', [
-        botId,
-      ])
-      return rows.map(({ body }) => JSON.parse(body) as Json)
+      return (await client.query<Json>(text, values)).rows
     } finally {
       await client.end()
     }

@@ -113,6 +113,7 @@ function readText(block: Buffer, at: number, length: number): Buffer {
 
 function sumOf(block: Buffer): number {
   let sum = 0
-  for (const byte of block) sum += byte
+  // For each file of a tree: an iterator takes ten times as long.
+  for (let at = 0; at < blockBytes; at++) sum += block[at] ?? 0
   return sum
 }

@@ -1,12 +1,11 @@
 // What takes long and would hold up everybody, in a thread of its own. Started by `archive.ts`.
 import { createHash } from 'node:crypto'
-import { createReadStream, statfsSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { createReadStream, createWriteStream, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { isDiskFull } from '../../lib/disk-full.ts'
 import { StepError } from '../../lib/step-error.ts'
 import type { HashJob, Job, Packed, PackJob, UnpackJob } from './archive.ts'
@@ -14,7 +13,10 @@ import { Packer } from './pack.ts'
 import { asFailure } from './tree-error.ts'
 import { unpackTrees } from './unpack.ts'
 
-const chunkBytes = 256 * 1024
+const chunkBytes = 512 * 1024
+const writeAheadBytes = 4 * 1024 * 1024
+// Twice as fast as the default one in the zstd that comes with Node.js, for archives of nearly the same size.
+const level = 1
 const checkEveryBytes = 32 * 1024 * 1024
 
 try {
@@ -32,29 +34,27 @@ function run(job: Job): Promise<unknown> {
 async function pack({ file, texts, trees, limits, hostFreeBytes }: PackJob): Promise<Packed> {
   const packer = new Packer(limits)
   const hash = createHash('sha256')
-  const handle = await open(file, 'w', 0o600)
-  let sizeBytes = 0
-  let checked = 0
+  let [sizeBytes, checkedBytes] = [0, 0]
+  const measure = async function* (compressed: AsyncIterable<Buffer>) {
+    for await (const chunk of compressed) {
+      hash.update(chunk)
+      sizeBytes += chunk.length
+      if (sizeBytes - checkedBytes >= checkEveryBytes) {
+        checkedBytes = sizeBytes
+        checkHost(file, hostFreeBytes)
+      }
+      yield chunk
+    }
+  }
   try {
     await pipeline(
       Readable.from(packer.pack(texts, trees)),
-      createZstdCompress({ chunkSize: chunkBytes }),
-      async (compressed: AsyncIterable<Buffer>) => {
-        for await (const chunk of compressed) {
-          hash.update(chunk)
-          await handle.writeFile(chunk)
-          sizeBytes += chunk.length
-          if (sizeBytes - checked < checkEveryBytes) continue
-          checked = sizeBytes
-          checkHost(file, hostFreeBytes)
-        }
-      },
+      createZstdCompress({ chunkSize: chunkBytes, params: { [constants.ZSTD_c_compressionLevel]: level } }),
+      measure,
+      createWriteStream(file, { mode: 0o600, highWaterMark: writeAheadBytes, flush: true }),
     )
-    await handle.sync()
   } catch (error) {
     throw isDiskFull(error) ? hostFull(error) : error
-  } finally {
-    await handle.close()
   }
   return { sizeBytes, checksum: hash.digest('hex'), contentBytes: packer.contentBytes }
 }

@@ -64,6 +64,24 @@ test('a public URL is kept as an origin and may not have a path, a query or a us
   }
 })
 
+test('the store of backups is configured as a whole', () => {
+  const all = {
+    BACKUP_S3_URL: 'https://s3.eu-central-1.amazonaws.com/',
+    BACKUP_S3_BUCKET: 'backups',
+    BACKUP_S3_KEY_ID: 'id',
+    BACKUP_S3_SECRET: 'secret',
+  }
+  assert.deepEqual(readConfig(all).backupS3, {
+    url: 'https://s3.eu-central-1.amazonaws.com',
+    bucket: 'backups',
+    keyId: 'id',
+    secret: 'secret',
+  })
+  assert.equal(readConfig({}).backupS3, undefined)
+  assert.throws(() => readConfig({ ...all, BACKUP_S3_SECRET: '' }), /belong together/)
+  assert.throws(() => readConfig({ ...all, BACKUP_S3_BUCKET: '../x' }), /BACKUP_S3_BUCKET/)
+})
+
 test('variables that do not go together are named, all of them', () => {
   assert.throws(
     () =>

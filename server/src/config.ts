@@ -199,6 +199,30 @@ export const variables = {
     text: 'Requests in 15 minutes that one address may send to the public endpoints.',
     parse: (value) => wholeNumber(value, 1_000_000_000),
   }),
+  BACKUP_S3_URL: variable({
+    default: 'unset: backups are kept below `DATA_DIR`',
+    takes: 'an http or https URL',
+    text: 'The store that backups go to, if it speaks S3: `https://s3.eu-central-1.amazonaws.com`, a MinIO of your own. Set all four or none.',
+    parse: (value) => (/^https?:\/\//.test(value) && URL.canParse(value) ? value.replace(/\/+$/, '') : undefined),
+  }),
+  BACKUP_S3_BUCKET: variable({
+    default: 'unset',
+    takes: 'the name of a bucket that exists',
+    text: 'Where in it; for backups of bots alone.',
+    parse: (value) => (/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value) ? value : undefined),
+  }),
+  BACKUP_S3_KEY_ID: variable({
+    default: 'unset',
+    takes: 'the id of an access key',
+    text: 'The key may list the bucket, and read, write and delete what is in it.',
+    parse: (value) => (/^[!-~]+$/.test(value) ? value : undefined),
+  }),
+  BACKUP_S3_SECRET: variable({
+    default: 'unset',
+    takes: 'the secret that belongs to `BACKUP_S3_KEY_ID`',
+    text: 'What signs the requests.',
+    parse: (value) => (/^[!-~]+$/.test(value) ? value : undefined),
+  }),
   METRICS_TOKEN: variable({
     default: 'unset: `/metrics` answers on loopback only',
     takes: '16 or more printable characters without spaces',
@@ -268,6 +292,10 @@ export interface Config {
   readonly allowUnisolated: boolean
   /** Undefined: none for requests from this machine itself, 6000 for all others. */
   readonly apiRateLimit: number | undefined
+  /** Undefined: backups are kept on this machine. */
+  readonly backupS3:
+    | { readonly url: string; readonly bucket: string; readonly keyId: string; readonly secret: string }
+    | undefined
   readonly metricsToken: string | undefined
   readonly logLevel: string
   /**
@@ -324,6 +352,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     botLimitsMax: values.BOT_LIMITS_MAX ?? { memoryMb: 2048, cpus: 2, diskMb: 10_240 },
     allowUnisolated: values.ALLOW_UNISOLATED ?? false,
     apiRateLimit: values.API_RATE_LIMIT,
+    backupS3: backupS3Of(values),
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
     isLocal,
@@ -351,6 +380,14 @@ function checkTogether(values: Values, keyPrefix: string): void {
     problems.push(
       `${missing.join(', ')} ${missing.length > 1 ? 'are' : 'is'} missing: set all of ${codehostNames.join(', ')}, or none.`,
     )
+  const s3 = (['BACKUP_S3_URL', 'BACKUP_S3_BUCKET', 'BACKUP_S3_KEY_ID', 'BACKUP_S3_SECRET'] as const).filter(
+    (name) => values[name] !== undefined,
+  )
+  if (s3.length > 0 && s3.length < 4) {
+    problems.push(
+      `BACKUP_S3_URL, BACKUP_S3_BUCKET, BACKUP_S3_KEY_ID and BACKUP_S3_SECRET belong together: set all of them or none, not only ${s3.join(', ')}.`,
+    )
+  }
   if (problems.length > 0) throw new ConfigError(problems)
 }
 
@@ -400,6 +437,16 @@ function chatOf({
 }: Values): Config['chat'] {
   if (clientId === undefined || clientSecret === undefined) return undefined
   return { clientId, clientSecret, apiUrl: apiUrl ?? 'https://discord.com/api/v10' }
+}
+
+function backupS3Of({
+  BACKUP_S3_URL: url,
+  BACKUP_S3_BUCKET: bucket,
+  BACKUP_S3_KEY_ID: keyId,
+  BACKUP_S3_SECRET: secret,
+}: Values): Config['backupS3'] {
+  if (url === undefined || bucket === undefined || keyId === undefined || secret === undefined) return undefined
+  return { url, bucket, keyId, secret }
 }
 
 function readVariables(env: Readonly<Record<string, string | undefined>>): Values {

@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { BackupFolders, Stores } from './backups/keeper.ts'
+import { S3Store } from './backups/s3-store.ts'
 import { BackupSchedule } from './backups/schedule.ts'
 import { DiskStore } from './backups/store.ts'
 import { BackupWorker } from './backups/worker.ts'
@@ -71,7 +72,8 @@ export class Work {
     this.#app = app
     this.nodeId = readNodeId(below('node-id'))
     this.sources = new Sources(config.dataDir)
-    this.stores = new Stores([new DiskStore(config.dataDir)])
+    const disk = new DiskStore(config.dataDir)
+    this.stores = new Stores(config.backupS3 ? [new S3Store(config.backupS3), disk] : [disk])
     this.runtime = new ProcessRuntime({ dataDir: config.dataDir, log, ...options })
     this.output = new Output({ runtime: this.runtime, clock, log, folder: below('logs') })
     this.supervisor = new Supervisor({

@@ -31,7 +31,7 @@ export interface Store {
   removeAll(botId: string): Promise<void>
 }
 
-function archiveGone(cause?: unknown): StepError {
+export function archiveGone(cause?: unknown): StepError {
   return new StepError('archive_gone', 'The archive of this backup is not there any more.', { cause })
 }
 

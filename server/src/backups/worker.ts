@@ -7,6 +7,8 @@ import { deleteBackup, findUnfinished, listDeleted, listNext, type Next } from '
 import { runRestore } from './restore.ts'
 
 const retryMs = 500
+// A store that is away may be so for hours.
+const storeRetryMs = 10_000
 // Those that wait for their turn cost nothing but memory.
 const atOnceMax = 100
 
@@ -53,8 +55,9 @@ export class BackupWorker {
   #pump(): void {
     if (this.#stopping.signal.aborted) return
     this.#look().catch((error: unknown) => {
-      if (!(error instanceof DatabaseAway)) this.#keeper.app.log.error({ err: error }, 'backups cannot be read')
-      setTimeout(() => this.#pump(), retryMs).unref()
+      const isAway = error instanceof DatabaseAway
+      if (!isAway) this.#keeper.app.log.error({ err: error }, 'backups cannot be read or removed')
+      setTimeout(() => this.#pump(), isAway ? retryMs : storeRetryMs).unref()
     })
   }
 

@@ -4,14 +4,23 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { globSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Host } from './host.ts'
-import { count, residentBytes, waitFor } from './server.ts'
+import { beforeEnd, count, residentBytes, waitFor } from './server.ts'
 
 type Json = Record<string, unknown>
 
 const files = 20
+const small = count({ short: 2_000, full: 100_000 })
+const large = count({ short: 48, full: 2048 })
+const diskMb = Math.max(512, large * 3 + 1024)
+const host = new Host({ BOT_LIMITS: `1024,2,${diskMb}`, BOT_LIMITS_MAX: `2048,2,${diskMb}` })
+
+before(async () => {
+  await host.start()
+  beforeEnd(() => host.close())
+})
 
 /** Says in which world it is, by its files and by its variable. Takes its time to end. */
 const program = `
@@ -23,14 +32,14 @@ process.on('SIGTERM', () => setTimeout(() => process.exit(0), 400))
 setInterval(() => {}, 1000)
 `
 
-async function putWorld(host: Host, botId: string, world: string): Promise<void> {
+async function putWorld(botId: string, world: string): Promise<void> {
   for (let index = 0; index < files; index++)
     await host.fetchBytes(`PUT /bots/${botId}/files/world-${index}`, { body: world })
   await host.ask(`PUT /servers/${botId}/startup/variable`, { key: 'WORLD', value: world })
 }
 
 /** By every file of its folder and of its project, and by its variable. Mixed worlds show as several. */
-async function worldsOf(host: Host, botId: string): Promise<string[]> {
+async function worldsOf(botId: string): Promise<string[]> {
   const folders = [join(host.dataDir, 'bots', botId, 'home'), join(host.dataDir, 'sources', botId)]
   const texts = folders.flatMap((folder) =>
     Array.from({ length: files }, (_, index) => readFileSync(join(folder, `world-${index}`), 'utf8')),
@@ -39,10 +48,10 @@ async function worldsOf(host: Host, botId: string): Promise<string[]> {
   return [...new Set([...texts, ...variables.map(({ value }) => value)])]
 }
 
-async function makeWorld(host: Host, { mebibytes = 0 } = {}): Promise<string> {
+async function makeWorld({ mebibytes = 0 } = {}): Promise<string> {
   const botId = await host.makeBot({})
   await host.fetchBytes(`PUT /bots/${botId}/files/index.js`, { body: program })
-  await putWorld(host, botId, 'A')
+  await putWorld(botId, 'A')
   const deployed = await host.deploy(botId)
   assert.equal(deployed['status'], 'succeeded', JSON.stringify(deployed['error']))
   // What does not compress takes its time.
@@ -51,13 +60,13 @@ async function makeWorld(host: Host, { mebibytes = 0 } = {}): Promise<string> {
   return botId
 }
 
-async function askForBackup(host: Host, botId: string): Promise<string> {
+async function askForBackup(botId: string): Promise<string> {
   const { status, body } = await host.ask(`POST /bots/${botId}/backups`)
   assert.equal(status, 202, JSON.stringify(body))
   return String(body['id'])
 }
 
-async function untilBackedUp(host: Host, botId: string, id: string): Promise<Json> {
+async function untilBackedUp(botId: string, id: string): Promise<Json> {
   let seen: Json = {}
   await waitFor(
     'the backup to end',
@@ -71,7 +80,7 @@ async function untilBackedUp(host: Host, botId: string, id: string): Promise<Jso
   return seen
 }
 
-async function untilRestored(host: Host, botId: string, id: string): Promise<{ status: string; error: Json | null }> {
+async function untilRestored(botId: string, id: string): Promise<{ status: string; error: Json | null }> {
   let seen: { status: string; error: Json | null } | null = null
   await waitFor(
     'the restore to end',
@@ -87,7 +96,7 @@ async function untilRestored(host: Host, botId: string, id: string): Promise<{ s
 }
 
 /** Whatever was under way has left nothing behind. */
-async function assertClean(host: Host, botId: string): Promise<void> {
+async function assertClean(botId: string): Promise<void> {
   await waitFor('everything to be cleared away', async () => {
     const open = await host.query("select 1 from restores where step <> 'done'", [])
     const left = ['drafts', 'restores'].flatMap((folder) => readdirSync(join(host.dataDir, 'backups', folder)))
@@ -96,19 +105,17 @@ async function assertClean(host: Host, botId: string): Promise<void> {
 }
 
 test('kill -9 in the middle of a backup: it is taken up, complete, and told once', async () => {
-  const host = new Host()
-  await host.start()
-  const botId = await makeWorld(host, { mebibytes: 64 })
+  const botId = await makeWorld({ mebibytes: 48 })
   for (const moment of ['begun', 'half', 'nearly'] as const) {
-    const id = await askForBackup(host, botId)
+    const id = await askForBackup(botId)
     const draft = join(host.dataDir, 'backups/drafts', id, 'archive')
     await waitFor('the archive to grow', () => {
       const size = statSync(draft, { throwIfNoEntry: false })?.size ?? 0
-      return size > { begun: -1, half: 20, nearly: 50 }[moment] * 1024 * 1024
+      return size > { begun: -1, half: 16, nearly: 40 }[moment] * 1024 * 1024
     })
     await host.kill({ isWithDatabase: moment === 'half' })
     await host.start()
-    const backup = await untilBackedUp(host, botId, id)
+    const backup = await untilBackedUp(botId, id)
     assert.equal(backup['status'], 'completed', JSON.stringify(backup))
     const archive = await host.fetchBytes(`GET /bots/${botId}/backups/${id}/download`)
     assert.equal(createHash('sha256').update(archive).digest('hex'), backup['checksum'])
@@ -118,64 +125,79 @@ test('kill -9 in the middle of a backup: it is taken up, complete, and told once
       [['backup.completed', archive.length]],
     )
   }
-  await assertClean(host, botId)
-  await host.close()
+  await assertClean(botId)
+  await host.ask(`DELETE /bots/${botId}`)
 })
 
-for (const step of ['preparing', 'swapping', 'trying', 'going_back', 'cleaning']) {
-  test(`kill -9 of the server while a restore is ${step}: all of the bot is in one world`, async () => {
-    const host = new Host()
-    await host.start()
-    const botId = await makeWorld(host, { mebibytes: 16 })
-    if (step === 'going_back') await host.fetchBytes(`PUT /bots/${botId}/files/dies-at-start`, { body: 'x' })
-    const id = await askForBackup(host, botId)
-    assert.equal((await untilBackedUp(host, botId, id))['status'], 'completed')
-    await host.ask(`DELETE /bots/${botId}/files/dies-at-start`)
-    await putWorld(host, botId, 'B')
-    await host.ask(`POST /bots/${botId}/backups/${id}/restore`)
-    await waitFor(`the step ${step}`, async () => {
-      const [row] = await host.query('select step from restores where bot_id = $1', [botId])
-      return row?.['step'] === step || row?.['step'] === 'done'
-    })
-    await host.kill({ isWithDatabase: step === 'swapping' })
-    await host.start()
-    const { status, error } = await untilRestored(host, botId, id)
-    const world = step === 'going_back' ? 'B' : 'A'
-    assert.equal(status, step === 'going_back' ? 'failed' : 'completed', JSON.stringify(error))
-    await assertClean(host, botId)
-    await host.untilState(botId, 'running')
-    assert.deepEqual(await worldsOf(host, botId), [world])
-    await waitFor(
-      'it to say so',
-      async () =>
-        (await host.linesOf(botId)).findLast((line) => line.startsWith('world')) === `world ${world} ${world}`,
-    )
-    await host.close()
-    assert.deepEqual(host.processesWith(botId), [], 'no orphan')
-  })
+interface Restore {
+  readonly id: string
+  readonly step: string
 }
 
-const kills = count({ short: 5, full: 50 })
-test(`kill -9 at random, ${kills} times, in restores: one world each, and it always ends`, async (t) => {
-  const host = new Host()
-  await host.start()
-  const botId = await makeWorld(host)
-  const id = await askForBackup(host, botId)
-  await untilBackedUp(host, botId, id)
-  for (let round = 1; round <= kills; round++) {
-    await putWorld(host, botId, `B${round}`)
-    await host.ask(`POST /bots/${botId}/backups/${id}/restore`)
-    await sleep(Math.random() * 5_000)
-    await host.kill({ isWithDatabase: round % 3 === 0 })
+/** Undefined: none since that one. */
+async function lastRestoreOf(botId: string, before?: Restore): Promise<Restore | undefined> {
+  const text = 'select id, step from restores where bot_id = $1 order by id desc limit 1'
+  const [row] = await host.query(text, [botId])
+  const found = row && { id: String(row['id']), step: String(row['step']) }
+  return found?.id === before?.id ? undefined : found
+}
+
+async function lastWorld(botId: string): Promise<string | undefined> {
+  return (await host.linesOf(botId)).findLast((line) => line.startsWith('world'))
+}
+
+async function makeBackup(botId: string): Promise<string> {
+  const id = await askForBackup(botId)
+  assert.equal((await untilBackedUp(botId, id))['status'], 'completed')
+  return id
+}
+
+const untouched = { status: '-', error: null }
+const steps = ['preparing', 'swapping', 'trying', 'going_back', 'cleaning']
+const rounds = count({ short: 1, full: 10 })
+test(`kill -9 of the server at each step of a restore, ${rounds} times: all of each bot is in one world`, async (t) => {
+  // One is killed at the very step, the others wherever they are by then.
+  const [atStep, ...anywhere] = await Promise.all([makeWorld({ mebibytes: 8 }), makeWorld(), makeWorld()])
+  const bots = [atStep, ...anywhere]
+  const good = new Map<string, string>()
+  for (const botId of bots) good.set(botId, await makeBackup(botId))
+  await host.fetchBytes(`PUT /bots/${atStep}/files/dies-at-start`, { body: 'x' })
+  const deadly = await makeBackup(atStep)
+  await host.ask(`DELETE /bots/${atStep}/files/dies-at-start`)
+  for (let round = 0; round < rounds * steps.length; round++) {
+    const step = steps[round % steps.length] ?? ''
+    const isDeadly = (botId: string) => botId === atStep && step === 'going_back'
+    const backupOf = (botId: string) => (isDeadly(botId) ? deadly : (good.get(botId) ?? ''))
+    const ask = (botId: string) => host.ask(`POST /bots/${botId}/backups/${backupOf(botId)}/restore`)
+    const changed = `B${round}`
+    await Promise.all(bots.map((botId) => putWorld(botId, changed)))
+    const before = await Promise.all(bots.map((botId) => lastRestoreOf(botId)))
+    await ask(atStep)
+    // The server may be gone when they ask, and then nothing was asked for.
+    const others = anywhere.map((botId) => sleep(Math.random() * 3_000).then(() => ask(botId).catch(() => undefined)))
+    await waitFor(`the step ${step}`, async () =>
+      [step, 'done'].includes((await lastRestoreOf(atStep, before[0]))?.step ?? ''),
+    )
+    await host.kill({ isWithDatabase: step === 'swapping' })
+    await Promise.all(others)
     await host.start()
-    const { status, error } = await untilRestored(host, botId, id)
-    assert.equal(status, 'completed', JSON.stringify(error))
-    await host.untilState(botId, 'running')
-    assert.deepEqual(await worldsOf(host, botId), ['A'])
+    for (const [index, botId] of bots.entries()) {
+      const isRestored = (await lastRestoreOf(botId, before[index])) !== undefined
+      const { status, error } = isRestored ? await untilRestored(botId, backupOf(botId)) : untouched
+      if (isRestored) assert.equal(status, isDeadly(botId) ? 'failed' : 'completed', JSON.stringify(error))
+      const world = isRestored && !isDeadly(botId) ? 'A' : changed
+      await assertClean(botId)
+      await host.untilState(botId, 'running')
+      assert.deepEqual(await worldsOf(botId), [world], `${botId} ${step}`)
+      // What was not touched was not started again either.
+      if (isRestored) await waitFor('it to say so', async () => (await lastWorld(botId)) === `world ${world} ${world}`)
+    }
   }
-  await assertClean(host, botId)
-  t.diagnostic(`${kills} kills`)
-  await host.close()
+  t.diagnostic(`${rounds * steps.length} kills`)
+  for (const botId of bots) {
+    await host.ask(`DELETE /bots/${botId}`)
+    await waitFor('no orphan', () => host.processesWith(botId).length === 0)
+  }
 })
 
 /** Makes a tree with everything in it that is hard to keep, says what it is, and then writes for all it is worth. */
@@ -218,12 +240,17 @@ setInterval(() => {
 }, 5)
 `
 
-const small = count({ short: 3_000, full: 100_000 })
-const large = count({ short: 64, full: 2048 })
+/** The bot runs again, and removes them as it likes. */
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
+  }
+}
+
 test(`${small} files and one of ${large} MiB under heavy writing: the same tree comes back, with less than 100 MB`, async (t) => {
-  const disk = String(Math.max(1024, large * 3 + 1024))
-  const host = new Host({ BOT_LIMITS: `1024,2,${disk}`, BOT_LIMITS_MAX: `2048,2,${disk}` })
-  await host.start()
   const botId = await host.makeBot({})
   await host.fetchBytes(`PUT /bots/${botId}/files/index.js`, { body: writer({ small, large }) })
   assert.equal((await host.deploy(botId))['status'], 'succeeded')
@@ -235,26 +262,25 @@ test(`${small} files and one of ${large} MiB under heavy writing: the same tree 
   let most = before
   const watch = setInterval(() => (most = Math.max(most, residentBytes(pid))), 50)
   const startedAt = Date.now()
-  const id = await askForBackup(host, botId)
-  const backup = await untilBackedUp(host, botId, id)
+  const id = await askForBackup(botId)
+  const backup = await untilBackedUp(botId, id)
   assert.equal(backup['status'], 'completed', JSON.stringify(backup))
   const backedUpAt = Date.now()
   const home = join(host.dataDir, 'bots', botId, 'home')
   writeFileSync(join(home, 'tree/d0/f0'), 'changed')
   await host.ask(`POST /bots/${botId}/backups/${id}/restore`)
-  const { status, error } = await untilRestored(host, botId, id)
+  const { status, error } = await untilRestored(botId, id)
   clearInterval(watch)
   assert.equal(status, 'completed', JSON.stringify(error))
   await waitFor('the tree again', async () => (await treesSaid()).length === 2, 600_000)
   const [first, second] = await treesSaid()
   assert.equal(second, first)
-  for (const name of readdirSync(join(home, 'busy')))
-    if (/^\d+$/.test(name)) assert.match(readFileSync(join(home, 'busy', name), 'utf8'), /^(0\.\d+(?:e-\d+)?)\1{499}$/)
+  for (const name of readdirSync(join(home, 'busy')).filter((found) => /^\d+$/.test(found)))
+    assert.match(readIfThere(join(home, 'busy', name)), /^((0\.\d+(?:e-\d+)?)\2{499})?$/)
   const mebibytes = Math.round((most - before) / 1024 / 1024)
   t.diagnostic(
     `backed up in ${backedUpAt - startedAt} ms, restored in ${Date.now() - backedUpAt} ms, ${mebibytes} MiB more at most`,
   )
   assert(mebibytes < 100, `${mebibytes} MiB`)
-  await assertClean(host, botId)
-  await host.close()
+  await assertClean(botId)
 })

@@ -214,7 +214,8 @@ async function goBack(keeper: Keeper, work: RestoreWork): Promise<void> {
   const { app, runtime, sources, folders } = keeper
   const failed = await findServer(app.pool.db, work.bot_id)
   if (!failed) throw new StepError('bot_deleted', 'The bot was deleted.')
-  const isWanted = failed.wanted === 'running'
+  // If we were killed in here its crash may be written down already, after which it is not wanted any more.
+  const isWanted = failed.wanted === 'running' || failed.state === 'crashed'
   if (failed.instance_id !== null) await endFailed(keeper, failed, failed.instance_id)
   await runtime.swapStagedBack(work.bot_id, work.id)
   await sources.swapStagedBack(work.bot_id, folders.restore(work.id))

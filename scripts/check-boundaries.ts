@@ -7,13 +7,13 @@ const root = join(import.meta.dirname, '..')
 
 /** In order: a folder may import the ones before it. */
 const folders =
-  'lib db jobs http runtime source chat auth webhooks bots codehost servers deployments stream backups list info'.split(
+  'lib db jobs http runtime source chat auth webhooks bots codehost servers deployments stream backups list info instance'.split(
     ' ',
   )
 /** These import nothing of the server but `lib`, so that they work and are tested without a database. */
 const onlyLib = ['runtime', 'source', 'chat']
 /** Files at the top: what ties everything together, and what everything may know. */
-const tops = ['main', 'app', 'work', 'admin', 'codehost-setup']
+const tops = ['main', 'app', 'work', 'admin', 'codehost-setup', 'instance']
 const forAll = ['context', 'config']
 
 const imports = new Map<string, string[]>()

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import pg from 'pg'
-import { StartError, tryClaim } from '../lib/data-dir.ts'
+import { checkWhole, StartError, tryClaim } from '../lib/data-dir.ts'
 import type { Log } from '../lib/log.ts'
 import { migrate } from './migrate.ts'
 import { Pool } from './pool.ts'
@@ -24,19 +24,42 @@ interface Options {
 
 const databaseName = 'botberth'
 
-export async function openDatabase({ databaseUrl, dataDir, log, say }: Options): Promise<Database> {
-  if (databaseUrl !== undefined) {
-    const pool = await openPool({ connection: { connectionString: databaseUrl }, log, say })
-    return { pool, close: () => pool.close() }
+export async function openDatabase(options: Options): Promise<Database> {
+  const reached = await reachDatabase(options)
+  try {
+    const pool = await openPool({ ...options, connection: reached.connection })
+    return { pool, close: () => pool.close().then(() => reached.close()) }
+  } catch (error) {
+    await reached.close()
+    throw error
   }
+}
+
+/** How to connect to it, whatever is in it; the embedded one is made and started. */
+async function reachDatabase({
+  databaseUrl,
+  dataDir,
+  log,
+  say,
+}: Options): Promise<{ connection: pg.ClientConfig; close(): Promise<void> }> {
+  if (databaseUrl !== undefined) return { connection: { connectionString: databaseUrl }, close: async () => {} }
   const postgres = await startEmbeddedPostgres({ dataDir, log, say })
   try {
     await createDatabase(postgres.connection('postgres'))
-    const pool = await openPool({ connection: postgres.connection(databaseName), log, say })
-    return { pool, close: () => pool.close().then(() => postgres.stop()) }
+    return { connection: postgres.connection(databaseName), close: () => postgres.stop() }
   } catch (error) {
     await postgres.stop()
     throw error
+  }
+}
+
+/** For one piece of work on it, by whoever has the data directory. */
+export async function withDatabase<T>(options: Options, work: (connection: pg.ClientConfig) => Promise<T>): Promise<T> {
+  const reached = await reachDatabase(options)
+  try {
+    return await work(reached.connection)
+  } finally {
+    await reached.close()
   }
 }
 
@@ -46,6 +69,7 @@ export async function attachDatabase({ databaseUrl, dataDir, log }: Omit<Options
     const pool = new Pool({ connection: { connectionString: databaseUrl }, log, connectionsMax: 1 })
     return { pool, close: () => pool.close() }
   }
+  checkWhole(dataDir)
   if (!existsSync(clusterFolder(dataDir)))
     throw new StartError(`There is no database in ${dataDir} yet: start the server once.`)
   if (await tryClaim(dataDir)) {

@@ -21,6 +21,7 @@ export class StartError extends Error {}
  */
 export async function claimDataDir(dataDir: string): Promise<void> {
   makeDataDir(dataDir)
+  checkWhole(dataDir)
   if (!(await tryClaim(dataDir))) {
     throw new StartError(
       `Another Botberth server is using ${dataDir}${holder(dataDir)}. Stop it first, or set DATA_DIR to another directory.`,
@@ -55,6 +56,19 @@ export async function tryClaim(dataDir: string): Promise<boolean> {
   return isLocked
 }
 
+/** Written before `npm run instance:restore` changes anything, and gone when all is in its place. */
+export function restoreMark(dataDir: string): string {
+  return join(dataDir, 'restore.json')
+}
+
+/** Half of an instance must not be taken for one. */
+export function checkWhole(dataDir: string): void {
+  if (!existsSync(restoreMark(dataDir))) return
+  throw new StartError(
+    `The restore into ${dataDir} was not finished. Run npm run instance:restore again, which begins anew, or empty ${dataDir}.`,
+  )
+}
+
 /** Where there is no `flock` (macOS): the process that wrote the file is still there. */
 function isHeld(dataDir: string): boolean {
   const pid = readInfo(dataDir)?.pid
@@ -67,7 +81,8 @@ function isHeld(dataDir: string): boolean {
   }
 }
 
-function makeDataDir(dataDir: string): void {
+/** With a StartError if that cannot be. */
+export function makeDataDir(dataDir: string): void {
   try {
     if (existsSync(dataDir)) {
       if (!statSync(dataDir).isDirectory()) throw new Error('it is not a directory')

@@ -3,7 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
+  chownSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -331,4 +333,58 @@ test('nothing is written when the host has no room to spare', async () => {
   const tree = { prefix: 'files', folder, ignore: [], without: [] }
   const job = { file: join(scratch, 'full'), texts: {}, trees: [tree], limits, hostFreeBytes: Number.MAX_SAFE_INTEGER }
   await rejectsWith('host_full', packTrees(job, signal))
+})
+
+test('leniently, what cannot be packed is left out and told, and the rest is there', async () => {
+  const folder = newFolder()
+  mkdirSync(join(folder, ...Array.from({ length: 210 }, () => 'd')), { recursive: true })
+  writeFileSync(join(folder, 'huge'), '')
+  truncateSync(join(folder, 'huge'), 2e9)
+  writeFileSync(join(folder, 'small'), 'x')
+  const { file, skipped } = await pack(folder, { limits: { isLenient: true } })
+  assert.deepEqual(
+    skipped.map((text) => text.replace(/^files\/(d\/)*d:/, 'deep:').replace(/: There.*|: The files.*/, '')),
+    skipped[0]?.startsWith('files/huge') ? ['files/huge', 'deep'] : ['deep', 'files/huge'],
+  )
+  const { folder: to } = await unpack(file)
+  assert.equal(readFileSync(join(to, 'small'), 'utf8'), 'x')
+  assert.equal(existsSync(join(to, 'huge')), false)
+})
+
+test('a tree that has moved keeps its links, and root gives everything to whom it belonged', async () => {
+  const isRoot = process.getuid?.() === 0
+  const folder = newFolder()
+  symlinkSync(join(folder, 'there'), join(folder, 'inside'))
+  symlinkSync(`${folder}-not/there`, join(folder, 'outside'))
+  writeFileSync(join(folder, 'theirs'), 'x', { mode: 0o640 })
+  mkdirSync(join(folder, 'folder'))
+  if (isRoot) {
+    // More than octal digits have room for.
+    for (const name of ['theirs', 'folder']) chownSync(join(folder, name), 1_900_000_007, 1_900_000_007)
+    lchownSync(join(folder, 'inside'), 12, 13)
+  }
+  const file = join(scratch, `${++count}.tar.zst`)
+  const tree = { prefix: 'files', folder, ignore: [], without: [], hasOwners: true }
+  await packTrees({ file, trees: [tree], texts: { 'a.json': '{}' }, limits, hostFreeBytes: 0 }, signal)
+  const to = newFolder()
+  const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
+  const changes = { owners: isRoot ? own : undefined, movedLinks: { from: folder, to } }
+  await unpackArchive({ file, folders: { files: to }, texts: ['a.json'], ...limits, ...changes }, signal)
+  assert.equal(readlinkSync(join(to, 'inside')), join(to, 'there'))
+  assert.equal(readlinkSync(join(to, 'outside')), `${folder}-not/there`)
+  const ownerOf = (name: string) => [lstatSync(join(to, name)).uid, lstatSync(join(to, name)).gid]
+  const theirs = isRoot ? [1_900_000_007, 1_900_000_007] : [own.uid, own.gid]
+  assert.deepEqual([ownerOf('theirs'), ownerOf('folder')], [theirs, theirs])
+  assert.deepEqual(ownerOf('inside'), isRoot ? [12, 13] : [own.uid, own.gid])
+  assert.equal(lstatSync(join(to, 'theirs')).mode & 0o777, 0o640)
+  assert.match(
+    execFileSync('tar', ['--zstd', '--numeric-owner', '-tvf', file]).toString(),
+    new RegExp(theirs.join('/')),
+  )
+})
+
+test('the texts at the beginning are read without the rest', async () => {
+  const { file } = await pack(makeOddTree())
+  const job = { file, folders: {}, texts: ['a.json'], isHeadOnly: true, ...limits }
+  assert.deepEqual(await unpackArchive(job, signal), { 'a.json': '{"a":1}' })
 })

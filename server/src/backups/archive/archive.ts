@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { PackLimits, Tree } from './pack.ts'
 import { asError, type Failure } from './tree-error.ts'
-import type { UnpackLimits } from './unpack.ts'
+import type { UnpackChanges, UnpackLimits } from './unpack.ts'
 
 export interface PackJob {
   readonly kind: 'pack'
@@ -15,9 +15,11 @@ export interface PackJob {
   readonly hostFreeBytes: number
 }
 
-export interface UnpackJob extends UnpackLimits {
+export interface UnpackJob extends UnpackLimits, UnpackChanges {
   readonly kind: 'unpack'
   readonly file: string
+  /** Of the archive in it, if something else follows. */
+  readonly archiveBytes?: number | undefined
   readonly folders: Readonly<Record<string, string>>
   readonly texts: readonly string[]
 }
@@ -25,16 +27,23 @@ export interface UnpackJob extends UnpackLimits {
 export interface HashJob {
   readonly kind: 'hash'
   readonly file: string
+  /** From its beginning; all of it otherwise. */
+  readonly bytes?: number | undefined
 }
 
 export type Job = PackJob | UnpackJob | HashJob
 
-export interface Packed {
+export interface Hashed {
   readonly sizeBytes: number
   /** SHA-256 of the file, in hexadecimal. */
   readonly checksum: string
+}
+
+export interface Packed extends Hashed {
   /** What the files in it take on a disk. */
   readonly contentBytes: number
+  /** What a lenient one left out, in words. */
+  readonly skipped: readonly string[]
 }
 
 // More than it needs; a hostile tree must not be able to take the server's memory.
@@ -47,8 +56,8 @@ export const packTrees = (job: Omit<PackJob, 'kind'>, signal: AbortSignal): Prom
 export const unpackArchive = (job: Omit<UnpackJob, 'kind'>, signal: AbortSignal): Promise<Record<string, string>> =>
   runInThread({ kind: 'unpack', ...job }, signal)
 
-export const hashArchive = (file: string, signal: AbortSignal): Promise<Omit<Packed, 'contentBytes'>> =>
-  runInThread({ kind: 'hash', file }, signal)
+export const hashArchive = (file: string, signal: AbortSignal, bytes?: number): Promise<Hashed> =>
+  runInThread({ kind: 'hash', file, bytes }, signal)
 
 /** Rejects with a StepError for what the bot's owner can know. Aborted it stops where it is. */
 async function runInThread<T>(job: Job, signal: AbortSignal): Promise<T> {

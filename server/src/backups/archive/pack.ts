@@ -24,15 +24,19 @@ export interface Tree {
   readonly ignore: readonly string[]
   /** Paths that are left out, whatever they are. */
   readonly without: readonly string[]
+  /** Whose everything is goes with it. */
+  readonly hasOwners?: boolean
 }
 
 export interface PackLimits {
   /** Of all files, as long as they say they are: a hostile one may be mostly holes. */
   readonly bytesMax: number
   readonly entriesMax: number
+  /** What cannot be packed is left out and told, instead of ending it all: one bot must not be able to end everybody's. */
+  readonly isLenient?: boolean
 }
 
-type Facts = Pick<Stats, 'mode' | 'mtimeMs' | 'size'>
+type Facts = Pick<Stats, 'mode' | 'mtimeMs' | 'size' | 'uid' | 'gid'>
 
 const chunkBytes = 512 * 1024
 // What is smaller is read as a whole, and once more if it changed meanwhile: a bot writes as we read.
@@ -43,6 +47,8 @@ const depthMax = 200
 const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 // Without O_NONBLOCK opening a FIFO would wait for a writer for ever.
 const fileFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+// Of those that are told.
+const skippedMax = 100
 const slash = Buffer.from('/')
 
 /**
@@ -58,6 +64,8 @@ export class Packer {
   contentBytes = 0
   #announcedBytes = 0
   #entries = 0
+  /** What was left out, and why; the first of them. */
+  readonly skipped: string[] = []
 
   constructor(limits: PackLimits) {
     this.#limits = limits
@@ -89,8 +97,11 @@ export class Packer {
   *#packFolder(tree: Tree, folder: { fd: number; path: Buffer; depth: number }): Generator<Buffer> {
     const { fd, path, depth } = folder
     if (depth > depthMax)
-      throw new StepError('tree_too_deep', `There are more than ${depthMax} folders within each other.`)
-    yield* this.#putEntry('folder', path, fstatSync(fd))
+      return this.#refuse(
+        new StepError('tree_too_deep', `There are more than ${depthMax} folders within each other.`),
+        path,
+      )
+    yield* this.#putEntry(tree, { type: 'folder', path }, fstatSync(fd))
     for (const entry of entriesOf(fd)) {
       const name = entry.name as unknown as Buffer
       const at = Buffer.concat([path, slash, name])
@@ -101,9 +112,9 @@ export class Packer {
 
   /** By what it is when it is opened: it may have been something else when its folder was read. */
   *#packEntry(tree: Tree, at: { from: Buffer; path: Buffer; depth: number }, entry: Dirent): Generator<Buffer> {
-    if (entry.isSymbolicLink()) yield* this.#packLink(at)
+    if (entry.isSymbolicLink()) yield* this.#packLink(tree, at)
     else if (entry.isDirectory()) {
-      const fd = tryOpen(at.from, folderFlags, at.path)
+      const fd = this.#tryOpen(at, folderFlags)
       if (fd === undefined) return
       try {
         yield* this.#packFolder(tree, { fd, path: at.path, depth: at.depth })
@@ -111,38 +122,42 @@ export class Packer {
         closeSync(fd)
       }
     } else if (entry.isFile()) {
-      const fd = tryOpen(at.from, fileFlags, at.path)
+      const fd = this.#tryOpen(at, fileFlags)
       if (fd === undefined) return
       try {
         const stats = fstatSync(fd)
-        if (stats.isFile()) yield* this.#packFile(fd, at.path, stats)
+        if (stats.isFile()) yield* this.#packFile(tree, { fd, path: at.path }, stats)
       } finally {
         closeSync(fd)
       }
     }
   }
 
-  *#packLink({ from, path }: { from: Buffer; path: Buffer }): Generator<Buffer> {
+  *#packLink(tree: Tree, { from, path }: { from: Buffer; path: Buffer }): Generator<Buffer> {
     const link = readLink(from)
-    if (link) yield* this.#putEntry('link', path, link.stats, link.target)
+    if (link) yield* this.#putEntry(tree, { type: 'link', path, target: link.target }, link.stats)
   }
 
-  *#packFile(fd: number, path: Buffer, stats: Stats): Generator<Buffer> {
+  *#packFile(tree: Tree, { fd, path }: { fd: number; path: Buffer }, stats: Stats): Generator<Buffer> {
+    const { bytesMax, isLenient } = this.#limits
+    if ((isLenient ? 0 : this.#announcedBytes) + stats.size > bytesMax)
+      return this.#refuse(
+        new StepError(
+          'backup_too_large',
+          `The files are more than ${Math.floor(bytesMax / 1024 / 1024)} MB in all, holes in them included. Name what can be left out in ignore of botberth.json.`,
+        ),
+        path,
+      )
     this.contentBytes += Math.min(stats.size, stats.blocks * 512)
     this.#announcedBytes += stats.size
-    if (this.#announcedBytes > this.#limits.bytesMax)
-      throw new StepError(
-        'backup_too_large',
-        `The files are more than ${Math.floor(this.#limits.bytesMax / 1024 / 1024)} MB in all, holes in them included. Name what can be left out in ignore of botberth.json.`,
-      )
     if (stats.size <= wholeBytesMax) {
       const { bytes, stats: read } = readWhole(fd, stats)
-      yield* this.#putEntry('file', path, { mode: read.mode, mtimeMs: read.mtimeMs, size: bytes.length })
+      yield* this.#putEntry(tree, { type: 'file', path }, { ...factsOf(read), size: bytes.length })
       yield* this.#put(bytes)
       yield* this.#putZeros(paddingOf(bytes.length))
       return
     }
-    yield* this.#putEntry('file', path, stats)
+    yield* this.#putEntry(tree, { type: 'file', path }, stats)
     yield* this.#putFrom(fd, stats.size)
     yield* this.#putZeros(paddingOf(stats.size))
   }
@@ -159,12 +174,33 @@ export class Packer {
     }
   }
 
-  *#putEntry(type: Entry['type'], path: Buffer, stats: Facts, target?: Buffer): Generator<Buffer> {
+  *#putEntry(tree: Tree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Generator<Buffer> {
     if (++this.#entries > this.#limits.entriesMax)
       throw new StepError('too_many_files', `There are more than ${this.#limits.entriesMax} files and folders.`)
-    const sizeBytes = type === 'file' ? stats.size : 0
-    const head = { type, path, mode: stats.mode & 0o777, modifiedAt: stats.mtimeMs / 1000, sizeBytes }
-    yield* this.#put(encodeEntry({ ...head, ...(target && { target }) }))
+    const sizeBytes = entry.type === 'file' ? stats.size : 0
+    const owner = tree.hasOwners ? stats : undefined
+    const head = { ...entry, mode: stats.mode & 0o777, modifiedAt: stats.mtimeMs / 1000, sizeBytes, owner }
+    yield* this.#put(encodeEntry(head))
+  }
+
+  #refuse(error: StepError, path: Buffer): void {
+    if (!this.#limits.isLenient) throw error
+    if (this.skipped.length < skippedMax) this.skipped.push(`${path.toString()}: ${error.message}`)
+  }
+
+  /** Undefined: gone since, or something else by now. */
+  #tryOpen({ from, path }: { from: Buffer; path: Buffer }, flags: number): number | undefined {
+    try {
+      return openSync(from, flags)
+    } catch (error) {
+      if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV', 'EISDIR'].includes(codeOf(error))) return undefined
+      if (codeOf(error) !== 'EACCES') throw error
+      this.#refuse(
+        new StepError('file_unreadable', `The permissions of ${path.toString()} do not let it be read.`),
+        path,
+      )
+      return undefined
+    }
   }
 
   *#put(bytes: Buffer): Generator<Buffer> {
@@ -211,16 +247,8 @@ function* entriesOf(fd: number): Generator<Dirent> {
   }
 }
 
-/** Undefined: gone since, or something else by now. */
-function tryOpen(path: Buffer, flags: number, shown: Buffer): number | undefined {
-  try {
-    return openSync(path, flags)
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV', 'EISDIR'].includes(codeOf(error))) return undefined
-    if (codeOf(error) === 'EACCES')
-      throw new StepError('file_unreadable', `The permissions of ${shown.toString()} do not let it be read.`)
-    throw error
-  }
+function factsOf({ mode, mtimeMs, size, uid, gid }: Stats): Facts {
+  return { mode, mtimeMs, size, uid, gid }
 }
 
 function readLink(path: Buffer): { target: Buffer; stats: Stats } | undefined {

@@ -10,6 +10,11 @@ const largestOctal = 0o77777777777
 
 type EntryType = 'file' | 'folder' | 'link'
 
+export interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
 export interface Entry {
   readonly type: EntryType
   /** Without a slash at its end. */
@@ -17,6 +22,8 @@ export interface Entry {
   readonly mode: number
   readonly modifiedAt: number
   readonly sizeBytes: number
+  /** Where it matters: mostly whoever unpacks decides whose files they are. */
+  readonly owner?: Owner | undefined
   /** Of a link. */
   readonly target?: Buffer
 }
@@ -50,16 +57,13 @@ interface Fields extends Omit<Entry, 'type'> {
   readonly flag: string
 }
 
-function encodeBlock({ path, mode, modifiedAt, sizeBytes, target, flag }: Fields): Buffer {
+function encodeBlock({ path, mode, modifiedAt, sizeBytes, owner, target, flag }: Fields): Buffer {
   const block = Buffer.alloc(blockBytes)
   path.copy(block, 0, 0, nameBytes)
   block.write(octal(mode, 7), 100, 'latin1')
-  block.write(octal(0, 7), 108, 'latin1') // whose files they are is decided by whoever unpacks them
-  block.write(octal(0, 7), 116, 'latin1')
-  if (sizeBytes > largestOctal) {
-    block[124] = 0x80
-    block.writeBigUInt64BE(BigInt(sizeBytes), 128)
-  } else block.write(octal(sizeBytes, 11), 124, 'latin1')
+  writeNumber(block, owner?.uid ?? 0, { at: 108, length: 8 })
+  writeNumber(block, owner?.gid ?? 0, { at: 116, length: 8 })
+  writeNumber(block, sizeBytes, { at: 124, length: 12 })
   block.write(octal(Math.min(Math.max(0, Math.floor(modifiedAt)), largestOctal), 11), 136, 'latin1')
   block.write('        ', 148, 'latin1')
   block.write(flag, 156, 'latin1')
@@ -70,6 +74,7 @@ function encodeBlock({ path, mode, modifiedAt, sizeBytes, target, flag }: Fields
 }
 
 export interface Head extends Omit<Entry, 'type' | 'target'> {
+  readonly owner: Owner
   /** One of tar's own letters. */
   readonly flag: string
   readonly target: Buffer
@@ -88,8 +93,23 @@ export function decodeBlock(block: Buffer): Head | undefined {
     target: readText(block, 157, nameBytes),
     mode: readOctal(block, 100, 8) & 0o777,
     modifiedAt: readOctal(block, 136, 12),
-    sizeBytes: block[124] === 0x80 ? Number(block.readBigUInt64BE(128)) : readOctal(block, 124, 12),
+    sizeBytes: readNumber(block, 124, 12),
+    owner: { uid: readNumber(block, 108, 8), gid: readNumber(block, 116, 8) },
   }
+}
+
+/** In octal digits, or where those are too few as GNU tar does: in binary, which the first bit tells. */
+function writeNumber(block: Buffer, value: number, { at, length }: { at: number; length: 8 | 12 }): void {
+  if (value < 8 ** (length - 1)) {
+    block.write(octal(value, length - 1), at, 'latin1')
+    return
+  }
+  block[at] = 0x80
+  block.writeUIntBE(value, at + length - 6, 6)
+}
+
+function readNumber(block: Buffer, at: number, length: 8 | 12): number {
+  return block[at] === 0x80 ? block.readUIntBE(at + length - 6, 6) : readOctal(block, at, length)
 }
 
 function octal(value: number, digits: number): string {

@@ -8,7 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { isDiskFull } from '../../lib/disk-full.ts'
 import { StepError } from '../../lib/step-error.ts'
-import type { HashJob, Job, Packed, PackJob, UnpackJob } from './archive.ts'
+import type { Hashed, HashJob, Job, Packed, PackJob, UnpackJob } from './archive.ts'
 import { Packer } from './pack.ts'
 import { asFailure } from './tree-error.ts'
 import { unpackTrees } from './unpack.ts'
@@ -56,7 +56,7 @@ async function pack({ file, texts, trees, limits, hostFreeBytes }: PackJob): Pro
   } catch (error) {
     throw isDiskFull(error) ? hostFull(error) : error
   }
-  return { sizeBytes, checksum: hash.digest('hex'), contentBytes: packer.contentBytes }
+  return { sizeBytes, checksum: hash.digest('hex'), contentBytes: packer.contentBytes, skipped: packer.skipped }
 }
 
 function checkHost(file: string, hostFreeBytes: number): void {
@@ -68,22 +68,30 @@ function hostFull(cause?: unknown): StepError {
   return new StepError('host_full', 'The disk of this server is nearly full. Its operator can make room.', { cause })
 }
 
-async function hashFile({ file }: HashJob): Promise<Omit<Packed, 'contentBytes'>> {
+async function hashFile({ file, bytes = Infinity }: HashJob): Promise<Hashed> {
   const hash = createHash('sha256')
   let sizeBytes = 0
-  for await (const chunk of createReadStream(file, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(file, {
+    highWaterMark: chunkBytes,
+    end: bytes - 1,
+  }) as AsyncIterable<Buffer>) {
     hash.update(chunk)
     sizeBytes += chunk.length
   }
   return { sizeBytes, checksum: hash.digest('hex') }
 }
 
-async function unpack({ file, ...options }: UnpackJob): Promise<Record<string, string>> {
-  const source = createReadStream(file, { highWaterMark: chunkBytes })
+async function unpack({ file, archiveBytes = Infinity, ...options }: UnpackJob): Promise<Record<string, string>> {
+  const source = createReadStream(file, { highWaterMark: chunkBytes, end: archiveBytes - 1 })
   const plain = new PassThrough({ highWaterMark: chunkBytes })
   const reading = pipeline(source, createZstdDecompress({ chunkSize: chunkBytes }), plain)
   try {
     const texts = await unpackTrees(plain as AsyncIterable<Buffer>, options)
+    if (options.isHeadOnly) {
+      source.destroy()
+      await reading.catch(() => undefined) // cut by us
+      return texts
+    }
     plain.resume() // what follows the end of an archive is of no interest, but has to be whole
     await reading
     return texts

@@ -2,8 +2,10 @@ import {
   closeSync,
   constants,
   fchmodSync,
+  fchownSync,
   ftruncateSync,
   futimesSync,
+  lchownSync,
   lutimesSync,
   mkdirSync,
   openSync,
@@ -12,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { StepError } from '../../lib/step-error.ts'
-import { blockBytes, decodeBlock, type Head, paddingOf } from './tar-header.ts'
+import { blockBytes, decodeBlock, type Head, type Owner, paddingOf } from './tar-header.ts'
 import { codeOf } from './tree-error.ts'
 
 export interface UnpackLimits {
@@ -21,7 +23,16 @@ export interface UnpackLimits {
   readonly entriesMax: number
 }
 
-interface Options extends UnpackLimits {
+export interface UnpackChanges {
+  /** Everything is given to whom it belonged, but for what was this user's, which is ours. */
+  readonly owners?: Owner | undefined
+  /** Links that lead below the first folder lead below the second. */
+  readonly movedLinks?: { readonly from: string; readonly to: string } | undefined
+  /** Only the texts, which stand at the beginning. */
+  readonly isHeadOnly?: boolean | undefined
+}
+
+interface Options extends UnpackLimits, UnpackChanges {
   /** By what the paths begin with; what begins otherwise is refused. */
   readonly folders: Readonly<Record<string, string>>
   /** Files of ours at the top, given as texts. */
@@ -38,7 +49,7 @@ interface Opened {
   readonly name: Buffer
   readonly fd: number
   /** What its entry said, for when all is in it: without the right to write nothing could be put there. */
-  head: Pick<Head, 'mode' | 'modifiedAt'> | undefined
+  head: Pick<Head, 'mode' | 'modifiedAt' | 'owner'> | undefined
 }
 
 /**
@@ -48,7 +59,9 @@ interface Opened {
 export async function unpackTrees(archive: AsyncIterable<Buffer>, options: Options): Promise<Record<string, string>> {
   const reader = new Reader(archive)
   const texts: Record<string, string> = {}
-  const trees = new Map(Object.entries(options.folders).map(([prefix, folder]) => [prefix, new TreeWriter(folder)]))
+  const trees = new Map(
+    Object.entries(options.folders).map(([prefix, folder]) => [prefix, new TreeWriter(folder, options)]),
+  )
   let entries = 0
   const room = { left: options.bytesMax }
   try {
@@ -56,6 +69,7 @@ export async function unpackTrees(archive: AsyncIterable<Buffer>, options: Optio
       if (++entries > options.entriesMax + options.texts.length) throw invalid('it has too many entries')
       const [prefix = '', ...names] = splitPath(head.path)
       const tree = trees.get(prefix)
+      if (options.isHeadOnly && !options.texts.includes(prefix)) break
       if (tree) await tree.put(names, head, { reader, room })
       else if (names.length === 0 && head.flag === '0' && options.texts.includes(prefix))
         texts[prefix] = (await reader.take(Math.min(head.sizeBytes, textBytesMax))).toString()
@@ -106,8 +120,10 @@ function splitPath(path: Buffer): string[] {
 /** Writes one tree. The folders on the way to the last entry stay open, so that each is opened once. */
 class TreeWriter {
   readonly #open: Opened[]
+  readonly #changes: UnpackChanges
 
-  constructor(folder: string) {
+  constructor(folder: string, changes: UnpackChanges) {
+    this.#changes = changes
     this.#open = [{ name: Buffer.alloc(0), fd: openSync(folder, folderFlags), head: undefined }]
   }
 
@@ -127,9 +143,9 @@ class TreeWriter {
     if (name === undefined) throw invalid('it has a file where a folder should be')
     this.#enter(names.slice(0, -1))
     const path = child(this.#last.fd, bytesOf(name))
-    if (head.flag === '2') return putLink(path, head)
+    if (head.flag === '2') return putLink(path, head, this.#changes)
     if (head.flag !== '0') throw invalid('it holds something that is neither a file nor a folder nor a link')
-    await putFile(path, head, { reader, room })
+    await putFile(path, head, { reader, room, owner: ownerOf(head, this.#changes) })
   }
 
   /** One of the same name is that one; anything else of that name goes, as the later entry is the newer one. */
@@ -164,6 +180,8 @@ class TreeWriter {
     const last = this.#open.pop()
     if (!last) return
     if (last.head) {
+      const owner = ownerOf(last.head, this.#changes)
+      if (owner) fchownSync(last.fd, owner.uid, owner.gid)
       fchmodSync(last.fd, last.head.mode)
       futimesSync(last.fd, last.head.modifiedAt, last.head.modifiedAt)
     }
@@ -199,10 +217,27 @@ function replaceByFolder(path: Buffer): void {
   }
 }
 
-function putLink(path: Buffer, { target, modifiedAt }: Head): void {
+/** Undefined: they stay ours. */
+function ownerOf({ owner }: Pick<Head, 'owner'>, { owners: server }: UnpackChanges): Owner | undefined {
+  if (!server) return undefined
+  const [uid = 0, gid = 0] = [process.getuid?.(), process.getgid?.()]
+  return { uid: owner.uid === server.uid ? uid : owner.uid, gid: owner.gid === server.gid ? gid : owner.gid }
+}
+
+function putLink(path: Buffer, head: Head, changes: UnpackChanges): void {
+  const { modifiedAt } = head
+  const target = movedTarget(head.target, changes.movedLinks)
   if (target.length === 0 || target.includes(0)) throw invalid('it has a link that leads nowhere')
   replacing(path, () => symlinkSync(target, path))
+  const owner = ownerOf(head, changes)
+  if (owner) lchownSync(path, owner.uid, owner.gid)
   lutimesSync(path, modifiedAt, modifiedAt)
+}
+
+function movedTarget(target: Buffer, moved: UnpackChanges['movedLinks']): Buffer {
+  const before = Buffer.from(`${moved?.from}/`)
+  if (!moved || !target.subarray(0, before.length).equals(before)) return target
+  return Buffer.concat([Buffer.from(`${moved.to}/`), target.subarray(before.length)])
 }
 
 /** A name may come twice, if the bot moved it while it was packed: the later one is the newer one. */
@@ -219,7 +254,7 @@ function replacing<T>(path: Buffer, make: () => T): T {
 async function putFile(
   path: Buffer,
   { sizeBytes, mode, modifiedAt }: Head,
-  { reader, room }: { reader: Reader; room: { left: number } },
+  { reader, room, owner }: { reader: Reader; room: { left: number }; owner: Owner | undefined },
 ): Promise<void> {
   const fd = replacing(path, () => openSync(path, fileFlags, 0o600))
   try {
@@ -236,6 +271,7 @@ async function putFile(
       left -= piece.length
     }
     ftruncateSync(fd, sizeBytes)
+    if (owner) fchownSync(fd, owner.uid, owner.gid)
     fchmodSync(fd, mode)
     futimesSync(fd, modifiedAt, modifiedAt)
   } finally {

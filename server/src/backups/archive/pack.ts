@@ -41,6 +41,8 @@ type Facts = Pick<Stats, 'mode' | 'mtimeMs' | 'size' | 'uid' | 'gid'>
 const chunkBytes = 512 * 1024
 // What is smaller is read as a whole, and once more if it changed meanwhile: a bot writes as we read.
 const wholeBytesMax = 4 * 1024 * 1024
+// What is smaller is put together with others.
+const smallBytesMax = 128 * 1024
 const rereadsMax = 3
 // Each level is an open folder.
 const depthMax = 200
@@ -58,8 +60,9 @@ const slash = Buffer.from('/')
  */
 export class Packer {
   readonly #limits: PackLimits
-  #chunk = Buffer.allocUnsafe(chunkBytes)
+  #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
   #filled = 0
+  readonly #free: Buffer[] = []
   /** What the files take on a disk. */
   contentBytes = 0
   #announcedBytes = 0
@@ -150,6 +153,10 @@ export class Packer {
       )
     this.contentBytes += Math.min(stats.size, stats.blocks * 512)
     this.#announcedBytes += stats.size
+    if (stats.size <= smallBytesMax) {
+      yield* this.#putSmall(tree, { fd, path }, stats)
+      return
+    }
     if (stats.size <= wholeBytesMax) {
       const { bytes, stats: read } = readWhole(fd, stats)
       yield* this.#putEntry(tree, { type: 'file', path }, { ...factsOf(read), size: bytes.length })
@@ -160,6 +167,30 @@ export class Packer {
     yield* this.#putEntry(tree, { type: 'file', path }, stats)
     yield* this.#putFrom(fd, stats.size)
     yield* this.#putZeros(paddingOf(stats.size))
+  }
+
+  /** Most files are: straight to where they belong, without a buffer for each. */
+  *#putSmall(tree: Tree, { fd, path }: { fd: number; path: Buffer }, first: Stats): Generator<Buffer> {
+    let stats = first
+    for (let tries = 0; ; tries++) {
+      const head = this.#encode(tree, { type: 'file', path }, stats)
+      const length = head.length + stats.size + paddingOf(stats.size)
+      if (length > this.#chunk.length - this.#filled) yield this.#takeChunk()
+      const at = this.#filled + head.length
+      const count = readInto(fd, this.#chunk.subarray(at, at + stats.size))
+      const after = fstatSync(fd)
+      const isSame = isUnchanged(stats, after) && count === stats.size
+      if (!isSame && tries < rereadsMax && after.size <= smallBytesMax) {
+        stats = after
+        continue
+      }
+      head.copy(this.#chunk, this.#filled)
+      // What was cut off meanwhile is zeros, as the rest of the last block.
+      this.#chunk.fill(0, at + count, this.#filled + length)
+      this.#filled += length
+      this.#count()
+      return
+    }
   }
 
   /** As many bytes as were announced: what is added meanwhile is left out, what was cut off is zeros. */
@@ -175,12 +206,19 @@ export class Packer {
   }
 
   *#putEntry(tree: Tree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Generator<Buffer> {
+    this.#count()
+    yield* this.#put(this.#encode(tree, entry, stats))
+  }
+
+  #count(): void {
     if (++this.#entries > this.#limits.entriesMax)
       throw new StepError('too_many_files', `There are more than ${this.#limits.entriesMax} files and folders.`)
+  }
+
+  #encode(tree: Tree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Buffer {
     const sizeBytes = entry.type === 'file' ? stats.size : 0
     const owner = tree.hasOwners ? stats : undefined
-    const head = { ...entry, mode: stats.mode & 0o777, modifiedAt: stats.mtimeMs / 1000, sizeBytes, owner }
-    yield* this.#put(encodeEntry(head))
+    return encodeEntry({ ...entry, mode: stats.mode & 0o777, modifiedAt: stats.mtimeMs / 1000, sizeBytes, owner })
   }
 
   #refuse(error: StepError, path: Buffer): void {
@@ -222,12 +260,17 @@ export class Packer {
     }
   }
 
-  /** Whoever takes it may keep it for a while. */
+  /** Whoever takes it may keep it until it gives it back. */
   #takeChunk(): Buffer {
-    const full = this.#chunk
-    this.#chunk = Buffer.allocUnsafe(chunkBytes)
+    const full = this.#chunk.subarray(0, this.#filled)
+    this.#chunk = this.#free.pop() ?? Buffer.allocUnsafe(chunkBytes)
     this.#filled = 0
     return full
+  }
+
+  /** To be filled again: what is made and thrown away so often keeps the collector busy. */
+  giveBack(chunk: Buffer): void {
+    this.#free.push(Buffer.from(chunk.buffer, 0, chunkBytes))
   }
 }
 
@@ -267,21 +310,30 @@ function readWhole(fd: number, first: Stats): { bytes: Buffer; stats: Stats } {
   for (let tries = 0; ; tries++) {
     const bytes = readSome(fd, stats.size)
     const after = fstatSync(fd)
-    const isSame = after.size === stats.size && after.mtimeMs === stats.mtimeMs && bytes.length === stats.size
+    const isSame = isUnchanged(stats, after) && bytes.length === stats.size
     if (isSame || tries >= rereadsMax || after.size > wholeBytesMax) return { bytes, stats }
     stats = after
   }
 }
 
+function isUnchanged(before: Stats, after: Stats): boolean {
+  return after.size === before.size && after.mtimeMs === before.mtimeMs
+}
+
 function readSome(fd: number, sizeBytes: number): Buffer {
   const bytes = Buffer.allocUnsafe(sizeBytes)
+  return bytes.subarray(0, readInto(fd, bytes))
+}
+
+/** Returns how much there was. */
+function readInto(fd: number, bytes: Buffer): number {
   let at = 0
-  while (at < sizeBytes) {
-    const count = readSync(fd, bytes, at, sizeBytes - at, at)
+  while (at < bytes.length) {
+    const count = readSync(fd, bytes, at, bytes.length - at, at)
     if (count === 0) break
     at += count
   }
-  return bytes.subarray(0, at)
+  return at
 }
 
 function isLeftOut({ ignore, without, prefix }: Tree, path: Buffer): boolean {

@@ -1,11 +1,13 @@
 // What takes long and would hold up everybody, in a thread of its own. Started by `archive.ts`.
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createReadStream, createWriteStream, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
+import { PassThrough, type TransformOptions } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setImmediate } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { constants, createZstdCompress, createZstdDecompress, type ZstdCompress, type ZstdOptions } from 'node:zlib'
 import { isDiskFull } from '../../lib/disk-full.ts'
 import { StepError } from '../../lib/step-error.ts'
 import type { Hashed, HashJob, Job, Packed, PackJob, UnpackJob } from './archive.ts'
@@ -14,6 +16,7 @@ import { asFailure } from './tree-error.ts'
 import { unpackTrees } from './unpack.ts'
 
 const chunkBytes = 512 * 1024
+const readAheadBytes = 4 * 1024 * 1024
 const writeAheadBytes = 4 * 1024 * 1024
 // Twice as fast as the default one in the zstd that comes with Node.js, for archives of nearly the same size.
 const level = 1
@@ -47,16 +50,35 @@ async function pack({ file, texts, trees, limits, hostFreeBytes }: PackJob): Pro
     }
   }
   try {
-    await pipeline(
-      Readable.from(packer.pack(texts, trees)),
-      createZstdCompress({ chunkSize: chunkBytes, params: { [constants.ZSTD_c_compressionLevel]: level } }),
-      measure,
-      createWriteStream(file, { mode: 0o600, highWaterMark: writeAheadBytes, flush: true }),
-    )
+    const options: ZstdOptions & TransformOptions = {
+      chunkSize: chunkBytes,
+      writableHighWaterMark: readAheadBytes,
+      params: { [constants.ZSTD_c_compressionLevel]: level },
+    }
+    const zstd = createZstdCompress(options)
+    const output = createWriteStream(file, { mode: 0o600, highWaterMark: writeAheadBytes, flush: true })
+    await Promise.all([feed(zstd, packer, packer.pack(texts, trees)), pipeline(zstd, measure, output)])
   } catch (error) {
     throw isDiskFull(error) ? hostFull(error) : error
   }
   return { sizeBytes, checksum: hash.digest('hex'), contentBytes: packer.contentBytes, skipped: packer.skipped }
+}
+
+/**
+ * Between two chunks whoever compresses gets to fetch the next one. It does that in a thread of its own, which would
+ * wait for us otherwise, and it is what takes longest.
+ */
+async function feed(zstd: ZstdCompress, packer: Packer, chunks: Iterable<Buffer>): Promise<void> {
+  try {
+    for (const chunk of chunks) {
+      const hasRoom = zstd.write(chunk, () => packer.giveBack(chunk))
+      await (hasRoom ? setImmediate() : once(zstd, 'drain'))
+    }
+    zstd.end()
+  } catch (error) {
+    zstd.destroy(error as Error)
+    throw error
+  }
 }
 
 function checkHost(file: string, hostFreeBytes: number): void {

@@ -311,9 +311,14 @@ test('a broken archive is refused, wherever it is broken', async () => {
   }
   const bomb = await archiveOf(
     { name: 'files', type: 'directory' },
-    { name: 'files/large', data: Buffer.alloc(5_000_000, 'x') },
+    { name: 'files/large', data: Buffer.alloc(900_000, 'x') },
   )
-  await rejectsWith('disk_full', unpack(bomb, { bytesMax: 1_000_000 }))
+  await rejectsWith('disk_full', unpack(bomb, { bytesMax: 500_000 }))
+  const larger = await archiveOf(
+    { name: 'files', type: 'directory' },
+    { name: 'files/x', data: Buffer.alloc(5_000_000) },
+  )
+  await rejectsWith('backup_invalid', unpack(larger))
 })
 
 test('it stops when it is told to', async () => {

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { StepError } from '../../lib/step-error.ts'
 import { matchesGlob } from '../../source/glob.ts'
+import { frameBytes } from './frames.ts'
 import { type Entry, encodeEntry, paddingOf } from './tar-header.ts'
 import { codeOf } from './tree-error.ts'
 
@@ -38,7 +39,6 @@ export interface PackLimits {
 
 type Facts = Pick<Stats, 'mode' | 'mtimeMs' | 'size' | 'uid' | 'gid'>
 
-const chunkBytes = 512 * 1024
 // What is smaller is read as a whole, and once more if it changed meanwhile: a bot writes as we read.
 const wholeBytesMax = 4 * 1024 * 1024
 // What is smaller is put together with others.
@@ -60,7 +60,7 @@ const slash = Buffer.from('/')
  */
 export class Packer {
   readonly #limits: PackLimits
-  #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
+  #chunk: Buffer = Buffer.allocUnsafe(frameBytes)
   #filled = 0
   readonly #free: Buffer[] = []
   /** What the files take on a disk. */
@@ -263,14 +263,14 @@ export class Packer {
   /** Whoever takes it may keep it until it gives it back. */
   #takeChunk(): Buffer {
     const full = this.#chunk.subarray(0, this.#filled)
-    this.#chunk = this.#free.pop() ?? Buffer.allocUnsafe(chunkBytes)
+    this.#chunk = this.#free.pop() ?? Buffer.allocUnsafe(frameBytes)
     this.#filled = 0
     return full
   }
 
   /** To be filled again: what is made and thrown away so often keeps the collector busy. */
   giveBack(chunk: Buffer): void {
-    this.#free.push(Buffer.from(chunk.buffer, 0, chunkBytes))
+    this.#free.push(Buffer.from(chunk.buffer, 0, frameBytes))
   }
 }
 

@@ -76,6 +76,8 @@ export async function unpackTrees(archive: AsyncIterable<Buffer>, options: Optio
       else throw invalid('it holds something that does not belong there')
       await reader.skip(paddingOf(head.sizeBytes))
     }
+    if (options.isHeadOnly) return texts
+    await reader.drain() // what follows the end of an archive is of no interest, but has to be whole
     for (const tree of trees.values()) tree.finish()
   } finally {
     for (const tree of trees.values()) tree.close()
@@ -332,6 +334,10 @@ class Reader {
       left -= piece.length
     }
     return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+  }
+
+  async drain(): Promise<void> {
+    while (!(await this.#chunks.next()).done);
   }
 
   async skip(bytes: number): Promise<void> {

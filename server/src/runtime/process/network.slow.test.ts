@@ -1,10 +1,9 @@
 // Networks of the real kernel, which takes its time.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { networkInterfaces, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { networkInterfaces } from 'node:os'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type Attempt, hostState, NetworkLab, shell, world } from '../../../test/network-lab.ts'
 import { until } from '../../../test/until.ts'

@@ -25,8 +25,8 @@ export interface StreamOptions {
   /** How many lines of each log to begin with. */
   readonly tail?: number
   readonly signal?: AbortSignal
-  /** Told when the connection is lost, and when it stands again. */
-  readonly onConnection?: (isConnected: boolean) => void
+  /** Told when the first bytes come, and when the connection is lost: then with how long it waits before the next try. */
+  readonly onConnection?: (isConnected: boolean, waitMs?: number) => void
 }
 
 // The server says something every 15 seconds.
@@ -51,11 +51,13 @@ export async function* openStream(
       const answer = await transport.send(
         'openStream',
         { query },
-        { signal: AbortSignal.any(signals) },
+        // Tried again below, where it can be told.
+        { signal: AbortSignal.any(signals), retries: 0 },
         { headers, isStream: true },
       )
-      onConnection?.(true)
-      for await (const { name, id, data } of parse(answer, silence)) {
+      // Not before: what stands in between may answer at once and hold back what is behind it.
+      const onFirst = () => onConnection?.(true)
+      for await (const { name, id, data } of parse(answer, { silence, onFirst })) {
         failures = 0
         lastEventId = id ?? lastEventId
         const event = { type: name, ...(JSON.parse(data) as object) } as StreamEvent
@@ -69,8 +71,9 @@ export async function* openStream(
     } finally {
       silence.abort()
     }
-    onConnection?.(false)
-    await wait(backOff(failures), signal)
+    const waitMs = backOff(failures)
+    onConnection?.(false, waitMs)
+    await wait(waitMs, signal)
   }
 }
 
@@ -80,12 +83,20 @@ interface ServerSentEvent {
   readonly data: string
 }
 
-async function* parse(answer: Response, silence: AbortController): AsyncGenerator<ServerSentEvent> {
+interface Watch {
+  readonly silence: AbortController
+  readonly onFirst: () => void
+}
+
+async function* parse(answer: Response, { silence, onFirst }: Watch): AsyncGenerator<ServerSentEvent> {
   const decoder = new TextDecoder()
   let rest = ''
   let timer = setTimeout(() => silence.abort(), silenceMs)
+  let isFirst = true
   try {
     for await (const chunk of read(answer)) {
+      if (isFirst) onFirst()
+      isFirst = false
       clearTimeout(timer)
       timer = setTimeout(() => silence.abort(), silenceMs)
       const blocks = (rest + decoder.decode(chunk, { stream: true })).split('\n\n')

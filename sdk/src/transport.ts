@@ -96,13 +96,15 @@ export class Transport {
     isStream = false,
   ): Promise<Response | ConnectionError> {
     const { fetch: send = fetch, timeoutMs = defaults.timeoutMs } = this.#options
+    // Before anything is sent: whoever cannot say who they are is told why, and not that nobody answers.
+    const credentials = await this.#credentials()
     const timeout = new AbortController()
     const timer = setTimeout(() => timeout.abort(), timeoutMs)
     const signals = [timeout.signal, ...(request.signal ? [request.signal] : [])]
     try {
       const answer = await send(url, {
         ...request,
-        headers: { ...request.headers, ...(await this.#credentials()) },
+        headers: { ...request.headers, ...credentials },
         // A stream goes on for longer than any time limit.
         signal: AbortSignal.any(signals),
         ...(request.body instanceof ReadableStream && { duplex: 'half' }),

@@ -25,7 +25,9 @@ import { pathOf } from './http/errors.ts'
 import { isLocalRequest } from './http/local.ts'
 import { answerUnrouted, apiBases, isBelow, Paths, routeUrl, toPattern } from './http/paths.ts'
 import { makeServer } from './http/server.ts'
-import { pageRoutes } from './info/pages.ts'
+import type { Dashboard } from './info/dashboard.ts'
+import { dashboardPages, sendMissingPage } from './info/dashboard-pages.ts'
+import { homePageRoute, pageRoutes } from './info/pages.ts'
 import { probeRoutes } from './info/probes.ts'
 import { RequestTimes } from './info/request-times.ts'
 import { infoRoutes } from './info/routes.ts'
@@ -51,17 +53,25 @@ import type { Work } from './work.ts'
 // A bot is gone in milliseconds; a disk that is slow to delete its files is no reason to keep its owner waiting.
 const removalPatienceMs = 5_000
 
-/** The whole HTTP side: what is served where, and who is let in. `isStarted`: what is behind it stands too. */
+interface Options {
+  /** What is behind it stands too. */
+  readonly isStarted?: () => boolean
+  /** Undefined: it has not been built, and a few plain pages stand in for it. */
+  readonly dashboard?: Dashboard | undefined
+}
+
+/** The whole HTTP side: what is served where, and who is let in. */
 export async function buildServer(
   app: App,
   work: Work,
-  isStarted: () => boolean = () => true,
+  { isStarted = () => true, dashboard }: Options = {},
 ): Promise<FastifyInstance> {
   const times = new RequestTimes()
   const server = makeServer(app, {
     unrouted: (request, reply) => answerUnroutedRequest({ paths, gatekeeper }, request, reply),
     answered: (answer) => times.observe(answer),
-    errorPage: (error, exchange) => sendListError(app, error, exchange),
+    errorPage: (error, exchange) =>
+      sendListError(app, error, exchange) ?? (dashboard && sendMissingPage(dashboard, error, exchange)),
   })
   const paths = new Paths(server)
   const tokens = new Tokens(app.secrets.keyFor('jwt'), app.clock)
@@ -74,7 +84,12 @@ export async function buildServer(
   const walls = () => work.runtime.walls
   probeRoutes(server, app, { times, walls, isStarted, more: work.metrics })
   const accountPages = authPages(server, { app, credentials, gatekeeper })
-  pageRoutes(server, app, accountPages.nameOf)
+  pageRoutes(server, app)
+  if (dashboard) dashboardPages(server, dashboard)
+  else {
+    accountPages.addDevicePage()
+    homePageRoute(server, app, accountPages.nameOf)
+  }
   infoRoutes(api, app)
   const chatPlatformFor = (request: FastifyRequest) => platformFor(app, sandboxClient, request)
   authRoutes(api, server, { app, credentials, gatekeeper, tokens, platformFor: chatPlatformFor })

@@ -10,6 +10,7 @@ import { openDatabase } from './db/database.ts'
 import type { Pool } from './db/pool.ts'
 import { tx } from './db/tx.ts'
 import { type Listening, listen } from './http/listen.ts'
+import { readDashboard } from './info/dashboard.ts'
 import { shiftedClock, systemClock } from './lib/clock.ts'
 import { claimDataDir, StartError, writeInfo } from './lib/data-dir.ts'
 import { type Log, makeLog } from './lib/log.ts'
@@ -85,7 +86,8 @@ async function start(): Promise<void> {
   const work = new Work(app)
   undo.push(() => work.close())
   let isStarted = false
-  const server = await buildServer(app, work, () => isStarted)
+  const dashboard = readDashboard(join(import.meta.dirname, '../../dashboard/dist'))
+  const server = await buildServer(app, work, { isStarted: () => isStarted, dashboard })
   undo.push(() => server.close())
   const listening = await listen(server, config)
   hurry = () => listening.cutConnections()

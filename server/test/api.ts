@@ -8,6 +8,7 @@ import { readConfig } from '../src/config.ts'
 import type { App } from '../src/context.ts'
 import type { Pool } from '../src/db/pool.ts'
 import { type Listening, listen } from '../src/http/listen.ts'
+import { readDashboard } from '../src/info/dashboard.ts'
 import { Secrets } from '../src/lib/secret.ts'
 import { Work } from '../src/work.ts'
 import { createTestPool } from './db.ts'
@@ -64,6 +65,8 @@ interface Options {
   readonly sandbox?: 'bubblewrap' | 'shim'
   /** Of a server before this one. */
   readonly dataDir?: string
+  /** Where a built dashboard lies. */
+  readonly dashboardDir?: string
 }
 
 /** A server on a port of its own, on a database of its own. Closed at the end of the test file. */
@@ -74,6 +77,7 @@ export async function startTestServer({
   clock = isWorking ? new RunningClock() : new TestClock(),
   sandbox,
   dataDir = mkdtempSync(join(process.env['TEST_SCRATCH'] ?? tmpdir(), 'data-')),
+  dashboardDir,
 }: Options = {}): Promise<TestServer> {
   const pool = given ?? (await createTestPool())
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -86,7 +90,7 @@ export async function startTestServer({
   const app: App = { ...parts, codehost: makeCodehost(parts, () => url) }
   // Where nothing is run, nothing has to be found out about walls.
   const work = new Work(app, isWorking && sandbox === undefined ? {} : { sandbox: sandbox ?? 'shim' })
-  const server = await buildServer(app, work)
+  const server = await buildServer(app, work, { dashboard: dashboardDir ? readDashboard(dashboardDir) : undefined })
   server.addHook('onSend', (request, reply, payload, done) => {
     noteSeen(`${request.method} ${request.routeOptions.url}`, reply.statusCode, payload)
     if (reply.statusCode >= 400) noteText(String(payload))

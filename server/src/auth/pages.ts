@@ -17,27 +17,16 @@ interface Parts {
   readonly gatekeeper: Gatekeeper
 }
 
+interface AuthPages {
+  nameOf(request: FastifyRequest): Promise<string | undefined>
+  /** Where the dashboard does not ask whether a device may have a key. */
+  addDevicePage(): void
+}
+
 /** The pages that work without the dashboard: approving a device, signing out. */
-export function authPages(
-  server: FastifyInstance,
-  { app, credentials, gatekeeper }: Parts,
-): { nameOf(request: FastifyRequest): Promise<string | undefined> } {
+export function authPages(server: FastifyInstance, { app, credentials, gatekeeper }: Parts): AuthPages {
   const { db } = app.pool
   const visitor = (request: FastifyRequest) => credentials.findByCookie(readCookie(request, sessionCookie(app)))
-
-  server.get('/device', async (request, reply) => {
-    const typed = (request.query as { code?: unknown }).code
-    const caller = await visitor(request)
-    if (!caller)
-      return reply.redirect(`/api/v1/auth/chat/login?${new URLSearchParams({ returnTo: request.url }).toString()}`, 302)
-    await gatekeeper.limit(caller, request, reply) // or codes could be guessed
-    const pairing = typeof typed === 'string' ? await findPairing(db, readUserCode(typed), app.clock.now()) : undefined
-    return sendPage(
-      reply,
-      'Pair a command line · Botberth',
-      pairing ? pairingPage(pairing) : codePage(typed !== undefined),
-    )
-  })
 
   server.post('/device', async (request, reply) => {
     const caller = await gatekeeper.admit({ access: 'session' }, request, reply)
@@ -66,6 +55,25 @@ export function authPages(
         throw error
       })
       return caller && (await findUser(db, caller.userId))?.name
+    },
+    addDevicePage() {
+      server.get('/device', async (request, reply) => {
+        const typed = (request.query as { code?: unknown }).code
+        const caller = await visitor(request)
+        if (!caller)
+          return reply.redirect(
+            `/api/v1/auth/chat/login?${new URLSearchParams({ returnTo: request.url }).toString()}`,
+            302,
+          )
+        await gatekeeper.limit(caller, request, reply) // or codes could be guessed
+        const pairing =
+          typeof typed === 'string' ? await findPairing(db, readUserCode(typed), app.clock.now()) : undefined
+        return sendPage(
+          reply,
+          'Pair a command line · Botberth',
+          pairing ? pairingPage(pairing) : codePage(typed !== undefined),
+        )
+      })
     },
   }
 }

@@ -11,9 +11,13 @@ import { apiBases } from '../http/paths.ts'
 /** The name of whoever looks at a page, if they are signed in. */
 type NameOf = (request: FastifyRequest) => Promise<string | undefined>
 
-/** The pages that are not the dashboard's: the API reference, its error page, and the way to both. */
-export function pageRoutes(server: FastifyInstance, { version }: App, nameOf: NameOf): void {
+/** Stands in for a dashboard that has not been built. */
+export function homePageRoute(server: FastifyInstance, { version }: App, nameOf: NameOf): void {
   server.get('/', async (request, reply) => sendPage(reply, 'Botberth', homePage(version, await nameOf(request))))
+}
+
+/** The pages that are not the dashboard's: the API reference and its error page. */
+export function pageRoutes(server: FastifyInstance, { version }: App): void {
   server.get('/docs/errors', (_request, reply) => sendPage(reply, 'Errors · Botberth', errorsPage()))
 
   for (const api of ['hosting', 'list'] as const) {
@@ -74,6 +78,7 @@ function homePage(version: string, name: string | undefined): Html {
     : html`<p><a href="/api/v1/auth/chat/login">Sign in</a></p>`
   return html`<h1>Botberth is running</h1>
 <p>It hosts chat bots and lists them. This is version ${version}.</p>
+<p class="notice">The dashboard has not been built. <code>npm start</code> builds it.</p>
 ${account}
 <ul>
 <li><a href="/docs">API reference</a>: try the hosting API at <code>${apiBases.hosting}</code> and the bot list API at <code>${apiBases.list}</code></li>

@@ -8,6 +8,7 @@ import { findUser } from '../../auth/queries.ts'
 import { originOf, sessionCookie } from '../../auth/sessions.ts'
 import type { App } from '../../context.ts'
 import { readCookie, setCookie } from '../../http/cookies.ts'
+import { encodingFor } from '../../http/encoding.ts'
 import { pathOf } from '../../http/errors.ts'
 import { AppError } from '../../lib/app-error.ts'
 import { layout } from './layout.ts'
@@ -141,20 +142,6 @@ export async function sendCompressed({ request, reply }: Exchange, body: Buffer,
   void reply.type(type)
   if (encoding === undefined) return reply.send(body)
   return reply.header('content-encoding', encoding).send(await compressors[encoding](body))
-}
-
-export function encodingFor({
-  headers: { 'accept-encoding': accepted = '' },
-}: FastifyRequest): 'br' | 'gzip' | undefined {
-  const offers = new Set(
-    accepted
-      .toLowerCase()
-      .split(/\s*,\s*/)
-      .filter((offer) => !/;\s*q=0(\.0*)?$/.test(offer))
-      .map((offer) => offer.split(';', 1)[0]?.trim()),
-  )
-  if (offers.has('br')) return 'br'
-  return offers.has('gzip') ? 'gzip' : undefined
 }
 
 /** The fields of a form that was posted. Lines end as they do everywhere else. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { encodingFor } from './answer-pages.ts'
+import { encodingFor } from '../../http/encoding.ts'
 import { assets } from './assets.ts'
 
 /** Styles, script and pictures, which change their names when they change. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 
 export interface Asset {
@@ -11,9 +12,11 @@ export interface Asset {
   packed(encoding: 'br' | 'gzip'): Buffer
 }
 
+const tokens = readFileSync(fileURLToPath(import.meta.resolve('@botberth/contract/tokens.css')))
+
 /** What pages refer to. The hash in the name lets browsers keep each for ever. */
 export const assets = {
-  style: read('site.css', 'text/css; charset=utf-8'),
+  style: read('site.css', 'text/css; charset=utf-8', tokens),
   script: read('site.js', 'text/javascript; charset=utf-8'),
   icon: read('icon.svg', 'image/svg+xml'),
   picture: read('icon.png', 'image/png'),
@@ -26,8 +29,9 @@ export const assetUrls = {
   picture: assets.picture.url,
 }
 
-function read(name: string, type: string): Asset {
-  const plain = readFileSync(join(import.meta.dirname, 'assets', name))
+/** `first`: what it begins with and shares with others. */
+function read(name: string, type: string, first: Buffer = Buffer.alloc(0)): Asset {
+  const plain = Buffer.concat([first, readFileSync(join(import.meta.dirname, 'assets', name))])
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 12)
   const url = `/list/assets/${name.replace('.', `-${hash}.`)}`
   const made = new Map<string, Buffer>()

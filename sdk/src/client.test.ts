@@ -135,6 +135,13 @@ test('pages are read one after the other, as far as somebody wants them', async 
   assert.equal(seen.length, 4)
 })
 
+test('a token that cannot be had is the error, not a server that cannot be reached', async () => {
+  const accessToken = () => Promise.reject(new BotberthError(401, { code: 'unauthenticated' }))
+  const client = new Botberth({ url: 'http://127.0.0.1:1', accessToken })
+  await assert.rejects(client.me.get(), { code: 'unauthenticated' })
+  await assert.rejects(client.stream(['me']).next(), { code: 'unauthenticated' })
+})
+
 test('health is answered also when it is bad', async () => {
   const { client } = await start((_request, response) =>
     json(response, 503, { status: 'degraded', db: 'disconnected', uptime: 1 }),

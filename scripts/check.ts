@@ -7,6 +7,7 @@ const bin = (name: string) => join(root, 'node_modules', '.bin', name)
 
 const checks: readonly (readonly [string, string, ...string[]])[] = [
   ['types', bin('tsc')],
+  ['types of the dashboard', bin('tsc'), '-p', join(root, 'dashboard')],
   ['lint', bin('oxlint'), '--type-aware', '--deny-warnings'],
   ['format', bin('biome'), 'check', '.'],
   ['boundaries', process.execPath, join(root, 'scripts/check-boundaries.ts')],

@@ -1,0 +1,63 @@
+import { useEffect, useRef } from 'react'
+import { shortcuts } from './settings.ts'
+import { Store } from './store.ts'
+
+export interface Hotkey {
+  /** One key, or two pressed one after the other, such as `g b`. */
+  readonly keys: string
+  readonly label: string
+  run(): void
+}
+
+/** Those of what is shown now, the newest last: it wins. */
+export const hotkeys = new Store<readonly Hotkey[]>([])
+
+const chordMs = 1_200
+let first = ''
+let firstAt = 0
+
+/** For as long as the component is shown. */
+export function useHotkeys(own: readonly Hotkey[]): void {
+  const latest = useRef(own)
+  latest.current = own
+  const names = own.map(({ keys, label }) => keys + label).join()
+  useEffect(() => {
+    const added = latest.current.map(({ keys, label }, index) => ({
+      keys,
+      label,
+      run: () => latest.current[index]?.run(),
+    }))
+    hotkeys.set([...hotkeys.get(), ...added])
+    return () => hotkeys.set(hotkeys.get().filter((key) => !added.includes(key)))
+  }, [names])
+}
+
+/** `openPalette`: for Ctrl+K, which works everywhere, in fields too. */
+export function listenForHotkeys(openPalette: () => void): void {
+  addEventListener('keydown', (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+      event.preventDefault()
+      openPalette()
+      return
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || !shortcuts.get() || isTyping(event.target)) return
+    if (document.querySelector('[role=dialog]')) return
+    const chord = Date.now() - firstAt < chordMs ? `${first} ${event.key}` : event.key
+    const found =
+      hotkeys.get().findLast(({ keys }) => keys === chord) ?? hotkeys.get().findLast(({ keys }) => keys === event.key)
+    first = event.key
+    firstAt = hotkeys.get().some(({ keys }) => keys.startsWith(`${event.key} `)) && !found ? Date.now() : 0
+    if (!found) return
+    event.preventDefault()
+    found.run()
+  })
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+}
+
+/** The field that `/` leads to. */
+export function focusSearch(): void {
+  document.querySelector<HTMLInputElement>('[data-search] input, input[data-search]')?.focus()
+}

@@ -1,0 +1,119 @@
+import type { LogLines, LogsQuery } from '@botberth/sdk'
+import { useEffect, useMemo, useState } from 'react'
+import { hub } from './hub.ts'
+import { LogBuffer, type LogEntry } from './log-buffer.ts'
+
+const pageLines = 1_000
+
+export interface LogSource {
+  readonly topic: string
+  read(query: LogsQuery): Promise<LogLines>
+}
+
+export interface Logs {
+  readonly entries: readonly LogEntry[]
+  readonly isLoading: boolean
+  readonly error: unknown
+  /** Older lines than these are kept. */
+  readonly hasEarlier: boolean
+  loadEarlier(): Promise<void>
+  retry(): void
+}
+
+/** Reads a log and keeps it up to date. */
+export function useLogs(source: LogSource): Logs {
+  const reader = useMemo(() => new LogReader(source), [source.topic])
+  const [, redraw] = useState(0)
+  useEffect(() => reader.open(() => redraw((count) => count + 1)), [reader])
+  return reader
+}
+
+/** A line more for each that is written; painted at most once a frame. */
+class LogReader implements Logs {
+  readonly #source: LogSource
+  readonly #buffer = new LogBuffer()
+  #changed = () => {}
+  #isPainting = false
+  #reading: Promise<void> = Promise.resolve()
+  isLoading = true
+  error: unknown
+  hasEarlier = false
+
+  constructor(source: LogSource) {
+    this.#source = source
+  }
+
+  get entries(): readonly LogEntry[] {
+    return this.#buffer.entries
+  }
+
+  open(changed: () => void): () => void {
+    this.#changed = changed
+    this.#catchUp()
+    const unwatch = hub.watch(this.#source.topic, {
+      onEvent: (event) => {
+        if (event.type !== 'logs' || this.isLoading) return
+        if (this.#buffer.accept(event.lines)) this.#paint()
+        else this.#catchUp()
+      },
+      onCatchUp: () => this.#catchUp(),
+    })
+    return () => {
+      this.#changed = () => {}
+      unwatch()
+    }
+  }
+
+  retry = (): void => this.#catchUp()
+
+  loadEarlier = async (): Promise<void> => {
+    const { data, before } = await this.#source.read({ before: this.#buffer.firstSeq, tail: pageLines })
+    this.#buffer.prepend(data)
+    this.hasEarlier = before !== null && data.length > 0
+    this.#paint()
+  }
+
+  /** One after the other: two at once would both add the same lines. */
+  #catchUp(): void {
+    this.#reading = this.#reading.then(() => this.#read())
+  }
+
+  async #read(): Promise<void> {
+    try {
+      if (this.isLoading) await this.#readFirst()
+      else await this.#readOn()
+      this.error = undefined
+    } catch (error) {
+      this.error = error
+    }
+    this.#paint()
+  }
+
+  async #readFirst(): Promise<void> {
+    const { data, before } = await this.#source.read({ tail: pageLines })
+    this.#buffer.addRead(data)
+    this.hasEarlier = before !== null && data.length > 0
+    this.isLoading = false
+  }
+
+  async #readOn(): Promise<void> {
+    for (;;) {
+      const { data } = await this.#source.read({ after: this.#buffer.lastSeq, tail: pageLines })
+      this.#buffer.addRead(data)
+      if (data.length < pageLines) return
+      this.#paint()
+    }
+  }
+
+  #paint(): void {
+    if (this.#isPainting) return
+    this.#isPainting = true
+    const paint = () => {
+      this.#isPainting = false
+      this.#changed()
+    }
+    // A hidden tab gets no frames, and needs none.
+    if (document.hidden) setTimeout(paint, 500)
+    else requestAnimationFrame(paint)
+  }
+}

@@ -1,0 +1,86 @@
+import type { AuditEvent } from '@botberth/sdk'
+import { Paper, Table, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { auditQuery } from '../../queries.ts'
+import { useTexts } from '../../texts/texts.ts'
+import { Empty } from '../../ui/Empty.tsx'
+import { LinkButton } from '../../ui/Links.tsx'
+import { Loaded } from '../../ui/Loaded.tsx'
+import { Page } from '../../ui/Page.tsx'
+import { Pages } from '../../ui/Pages.tsx'
+import { Time } from '../../ui/Time.tsx'
+
+const route = getRouteApi('/shell/activity')
+
+export function Activity() {
+  const t = useTexts()
+  const { page = 1 } = route.useSearch()
+  const navigate = route.useNavigate()
+  const query = useQuery(auditQuery(page))
+  return (
+    <Page title={t.activity.title} lead={t.activity.lead}>
+      <Loaded query={query} lines={8}>
+        {({ data, totalPages }) =>
+          data.length === 0 ? (
+            <Empty
+              icon="activity"
+              title={t.activity.empty}
+              hint={t.activity.emptyHint}
+              action={<LinkButton to="/bots/new">{t.activity.emptyAction}</LinkButton>}
+            />
+          ) : (
+            <>
+              <Paper withBorder className="scroll" tabIndex={0} role="region" aria-label={t.activity.title}>
+                <Table verticalSpacing="sm">
+                  <Table.Thead>
+                    <Table.Tr>
+                      <Table.Th>{t.common.when}</Table.Th>
+                      <Table.Th>{t.activity.what}</Table.Th>
+                      <Table.Th>{t.activity.details}</Table.Th>
+                      <Table.Th>{t.activity.from}</Table.Th>
+                    </Table.Tr>
+                  </Table.Thead>
+                  <Table.Tbody>
+                    {data.map((event) => (
+                      <Row key={event.id} event={event} />
+                    ))}
+                  </Table.Tbody>
+                </Table>
+              </Paper>
+              <Pages
+                page={page}
+                totalPages={totalPages}
+                onChange={(next) => void navigate({ search: { page: next } })}
+              />
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+function Row({ event: { kind, details, ip, createdAt } }: { event: AuditEvent }) {
+  const t = useTexts()
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Time at={createdAt} />
+      </Table.Td>
+      <Table.Td>{t.activity.kinds[kind] ?? kind}</Table.Td>
+      <Table.Td maw={360}>
+        <Text size="sm" c="dimmed" className="break">
+          {Object.entries(details)
+            .map(([name, value]) => `${name}: ${value}`)
+            .join(', ')}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm" c="dimmed">
+          {ip ?? '–'}
+        </Text>
+      </Table.Td>
+    </Table.Tr>
+  )
+}

@@ -1,0 +1,5 @@
+import { createSpotlight } from '@mantine/spotlight'
+
+const [store, palette] = createSpotlight()
+export const paletteStore = store
+export const openPalette = (): void => palette.open()

@@ -18,7 +18,8 @@ export async function launchBrowser(): Promise<Browser> {
   return browser
 }
 
-const run = `${axe.source}; axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 200)).join(' | ')))`
+// A page that stays keeps what was put into it before.
+const run = `if (!window.axe) { ${axe.source} }; axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 200)).join(' | ')))`
 
 /** What axe finds, and whether the page is wider than the window. */
 export async function findProblems(page: Page): Promise<string[]> {

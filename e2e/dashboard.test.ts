@@ -376,6 +376,19 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await other.close()
   })
 
+  await t.test('where the stream does not get through, the page asks every three seconds, and says so', async () => {
+    const other = await browser.newContext({ storageState: await context.storageState(), locale: 'en-US' })
+    const one = watch(await other.newPage())
+    // Like a proxy that holds everything back.
+    await one.route('**/api/v1/stream?**', () => {})
+    await one.goto(running.url + ofBot('/logs'))
+    await one.getByRole('log').waitFor()
+    const before = await one.getByRole('log').innerText()
+    await one.getByText('Every 3 s', { exact: true }).waitFor({ timeout: 12_000 })
+    await waitFor('more lines', async () => (await one.getByRole('log').innerText()) !== before)
+    await other.close()
+  })
+
   await t.test('ten tabs share one stream, and the API still answers in each', async () => {
     const streams = new Set<Page>()
     const other = await browser.newContext({ storageState: await context.storageState(), locale: 'en-US' })

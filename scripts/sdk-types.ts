@@ -49,7 +49,7 @@ export interface WebhookEvents {
 ${eventTypes.join('')}}
 
 /** Something to upload. What can be read only once is never sent again by itself. */
-export type Bytes = Uint8Array<ArrayBuffer> | ArrayBuffer | Blob | ReadableStream<Uint8Array>
+export type Bytes = Uint8Array | ArrayBuffer | Blob | ReadableStream<Uint8Array>
 
 /** Every code that an error answer may have. */
 export type ErrorCode =

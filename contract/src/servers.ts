@@ -38,7 +38,7 @@ export const Resources = Type.Object({
 
 const key = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$', 'x-takes': 'letters, digits and _, up to 128' })
 const value = Type.String({ maxLength: 32_768, pattern: '^[^\\u0000]*$', 'x-takes': 'up to 32 KiB, without NUL' })
-const secret = Type.Boolean({ default: false, description: 'Never answered again.' })
+const secret = Type.Boolean({ description: 'Never answered again. As it was unless given; false at first.' })
 
 const Variable = Type.Object({
   key: Type.String(),

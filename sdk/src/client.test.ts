@@ -38,6 +38,72 @@ test('an id that is missing asks nobody', async () => {
   assert.equal(seen.length, 0)
 })
 
+test('no name leads out of its route', async () => {
+  const { client, seen } = await start((_request, response) => json(response, 200, {}))
+  for (const path of ['..', '.', '../../bot_2', 'src/../..', 'src/.'])
+    await assert.rejects(client.files.delete('bot_1', path), TypeError, path)
+  await assert.rejects(client.bots.delete('..'), TypeError)
+  assert.equal(seen.length, 0)
+  await client.files.delete('bot_1', 'src/..hidden')
+  assert.equal(seen[0]?.url, '/api/v1/bots/bot_1/files/src/..hidden')
+})
+
+test('a redirect is an error that names its target, which never sees the key', async () => {
+  const other = await startServer((_request, response) => json(response, 200, {}))
+  const { client, seen } = await start((_request, response) =>
+    response.writeHead(301, { location: `${other.url}/api/v1/bots` }).end(),
+  )
+  await assert.rejects(
+    client.bots.create({ name: 'x', type: 'custom' }),
+    (error) => error instanceof BotberthError && error.status === 301 && error.message.includes(other.url),
+  )
+  assert.deepEqual([seen.length, other.seen.length], [1, 0])
+})
+
+test('a key that no header can have is not shown, and what fails before a request is no matter of the connection', async () => {
+  const { url } = await startServer((_request, response) => json(response, 200, {}))
+  const broken = new Botberth({ url, apiKey: 'svc_live_half\nother', retries: 0 })
+  await assert.rejects(broken.me.get(), (error) => {
+    assert(error instanceof TypeError && error.cause === undefined)
+    assert.doesNotMatch(String(error.stack), /svc_live|half/)
+    return true
+  })
+  const failure = new Error('no token')
+  const tokenless = new Botberth({ url, accessToken: () => Promise.reject(failure) })
+  await assert.rejects(tokenless.me.get(), failure)
+  await assert.rejects(tokenless.stream(['me']).next(), failure)
+  assert.throws(() => new Botberth({ url: 'bots.example' }), TypeError)
+})
+
+test('an upload takes as long as it takes', async () => {
+  const { client } = await start(
+    (_request, response) => void setTimeout(() => json(response, 200, { files: 1 }), 150),
+    { retries: 0, timeoutMs: 50 },
+  )
+  await client.bots.uploadSource('x', new Uint8Array(10))
+  await client.files.write('x', 'a.txt', Buffer.from('x'))
+  await assert.rejects(client.bots.update('x', { name: 'y' }), ConnectionError)
+})
+
+test('what is gone when it is deleted again, after a lost answer, was deleted', async () => {
+  let tries = 0
+  const { client } = await start((request, response) => {
+    if (tries++ % 2 === 0) request.socket.destroy()
+    else json(response, 404, problem('not_found', 404))
+  })
+  assert.deepEqual(await client.bots.delete('bot_1'), { id: 'bot_1', deleted: true })
+  assert.deepEqual(await client.files.delete('bot_1', 'a/b'), { id: 'bot_1', path: 'a/b', deleted: true })
+  tries = 1
+  await assert.rejects(client.bots.delete('bot_1'), { code: 'not_found' })
+})
+
+test('any fetch will do, whatever its answers are made of', async () => {
+  const answer = { ok: true, status: 200, headers: new Headers({ 'content-type': 'application/json' }), body: null }
+  const mine = { ...answer, json: () => Promise.resolve({ name: 'me' }) }
+  const client = new Botberth({ url: 'http://x', fetch: () => Promise.resolve(mine as unknown as Response) })
+  assert.equal((await client.me.get()).name, 'me')
+})
+
 test('an error has the code, the request’s id and the fields', async () => {
   const errors = [{ pointer: '/name', detail: 'takes 1 to 128 characters' }]
   const { client } = await start((_request, response) =>
@@ -79,7 +145,7 @@ test('429 and 503 are asked again when the server says so, with one Idempotency-
   })
   assert.equal((await client.bots.create({ name: 'x', type: 'custom' })).id, 'bot_1')
   assert.equal(new Set(seen.map(({ headers }) => headers['idempotency-key'])).size, 1)
-  assert.match(String(seen[0]?.headers['idempotency-key']), /^[0-9a-f-]{36}$/)
+  assert.match(String(seen[0]?.headers['idempotency-key']), /^[0-9a-f]{32}$/)
 })
 
 test('a wait that nobody would sit through is an error that says how long', async () => {
@@ -177,6 +243,35 @@ test('a stream goes on where it was cut', async () => {
     ['/api/v1/stream?topics=bot%3A1%3Alogs&tail=3', '/api/v1/stream?topics=bot%3A1%3Alogs&lastEventId=c1'],
   )
   assert.deepEqual(connections, [true, false, true])
+})
+
+test('a stream that is cut before its first event begins again at the same place', async () => {
+  const { client, seen } = await start((request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    if (request.url?.includes('lastEventId=c0')) response.write('event: gone\ndata: {"topic":"x"}\n\n')
+    else {
+      response.write('retry: 2000\nid: c0\n\n')
+      setTimeout(() => response.destroy(), 20)
+    }
+  })
+  for await (const _ of client.stream(['x'])) break
+  assert.equal(seen.length, 2)
+  assert.equal(seen[0]?.headers['accept'], 'text/event-stream')
+})
+
+test('a stream waits as long as it is told to, and only for what may pass', async () => {
+  const busy = await start((_request, response) =>
+    json(response, 429, problem('rate_limited', 429), { 'retry-after': '3600' }),
+  )
+  const stop = new AbortController()
+  setTimeout(() => stop.abort(), 1_500)
+  await assert.rejects(busy.client.stream(['x'], { signal: stop.signal }).next(), { name: 'AbortError' })
+  assert.equal(busy.seen.length, 1)
+  const nonsense = await start((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: {\n\n')
+  })
+  await assert.rejects(nonsense.client.stream(['x']).next(), SyntaxError)
 })
 
 test('a stream that is refused is an error, and one that is left is closed', async () => {

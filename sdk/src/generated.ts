@@ -495,7 +495,7 @@ export interface WebhookEvents {
 }
 
 /** Something to upload. What can be read only once is never sent again by itself. */
-export type Bytes = Uint8Array<ArrayBuffer> | ArrayBuffer | Blob | ReadableStream<Uint8Array>
+export type Bytes = Uint8Array | ArrayBuffer | Blob | ReadableStream<Uint8Array>
 
 /** Every code that an error answer may have. */
 export type ErrorCode =
@@ -1188,7 +1188,7 @@ export interface Operations {
       readonly variables: readonly {
         readonly key: string
         readonly value?: string
-        /** Never answered again. */
+        /** Never answered again. As it was unless given; false at first. */
         readonly secret?: boolean
       }[]
     }
@@ -1215,7 +1215,7 @@ export interface Operations {
     body: {
       readonly key: string
       readonly value: string
-      /** Never answered again. */
+      /** Never answered again. As it was unless given; false at first. */
       readonly secret?: boolean
     }
     answer: {

@@ -95,3 +95,17 @@ test('a count that fails is told and does not end it', async () => {
   assert.equal(seen.length, 0)
   poster.stop()
 })
+
+test('whoever is told of a failure may fail too', async (t) => {
+  const warned = Promise.withResolvers<unknown>()
+  t.mock.method(console, 'warn', (...words: unknown[]) => warned.resolve(words[1]))
+  const { list } = await start((_request, response) => json(response, 400, {}))
+  const another = new Error('another')
+  const poster = list.postEveryHour(() => 1, {
+    onError: () => {
+      throw another
+    },
+  })
+  assert.equal(await warned.promise, another)
+  poster.stop()
+})

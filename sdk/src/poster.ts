@@ -23,7 +23,7 @@ export function startPosting(post: Post, { onError = warn, onPosted }: PostingOp
       const answer = await post(stopped.signal)
       onPosted?.(answer)
     } catch (error) {
-      if (!stopped.signal.aborted) onError(error)
+      if (!stopped.signal.aborted) report(error, onError)
     }
     if (stopped.signal.aborted) return
     timer = setTimeout(() => void once(), hourMs * (1 - jitter + 2 * jitter * Math.random()))
@@ -36,6 +36,15 @@ export function startPosting(post: Post, { onError = warn, onPosted }: PostingOp
       stopped.abort()
       clearTimeout(timer)
     },
+  }
+}
+
+/** Whoever is told may fail as well: that must not end the posting. */
+function report(error: unknown, onError: (error: unknown) => void): void {
+  try {
+    onError(error)
+  } catch (another) {
+    warn(another)
   }
 }
 

@@ -1,4 +1,4 @@
-import { BotberthError } from './errors.ts'
+import { BotberthError, ConnectionError } from './errors.ts'
 import type { Deployment, LogLines, Operations } from './generated.ts'
 import { backOff, type Transport, wait } from './transport.ts'
 
@@ -43,6 +43,7 @@ export async function* openStream(
   for (let failures = 0; open.size > 0; failures++) {
     signal?.throwIfAborted()
     const silence = new AbortController()
+    let waitMs: number | undefined
     try {
       // Lines of before are asked for once.
       const query = { topics: [...open].join(','), ...(lastEventId === undefined ? tail && { tail } : { lastEventId }) }
@@ -60,6 +61,8 @@ export async function* openStream(
       for await (const { name, id, data } of parse(answer, { silence, onFirst })) {
         failures = 0
         lastEventId = id ?? lastEventId
+        // The first block has the place where the stream begins, and no event.
+        if (data === undefined) continue
         const event = { type: name, ...(JSON.parse(data) as object) } as StreamEvent
         yield event
         if (event.type === 'gone') open.delete(event.topic)
@@ -67,20 +70,27 @@ export async function* openStream(
       }
     } catch (error) {
       if (signal?.aborted) throw signal.reason
-      if (error instanceof BotberthError && error.status < 500 && error.status !== 429) throw error
+      if (!silence.signal.aborted && !isPassing(error)) throw error
+      waitMs = error instanceof BotberthError ? error.retryAfterMs : undefined
     } finally {
       silence.abort()
     }
-    const waitMs = backOff(failures)
-    onConnection?.(false, waitMs)
-    await wait(waitMs, signal)
+    const pauseMs = waitMs ?? backOff(failures)
+    onConnection?.(false, pauseMs)
+    await wait(pauseMs, signal)
   }
+}
+
+/** What may be otherwise the next time. A wrong address, or a token that cannot be had, stays wrong. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof BotberthError) return error.status >= 500 || error.status === 429
+  return error instanceof ConnectionError
 }
 
 interface ServerSentEvent {
   readonly name: string
   readonly id: string | undefined
-  readonly data: string
+  readonly data: string | undefined
 }
 
 interface Watch {
@@ -103,8 +113,8 @@ async function* parse(answer: Response, { silence, onFirst }: Watch): AsyncGener
       rest = blocks.pop() ?? ''
       for (const block of blocks) {
         const fields = fieldsOf(block)
-        const data = fields.get('data')
-        if (data !== undefined) yield { name: fields.get('event') ?? 'message', id: fields.get('id'), data }
+        const [data, id] = [fields.get('data'), fields.get('id')]
+        if (data !== undefined || id !== undefined) yield { name: fields.get('event') ?? 'message', id, data }
       }
     }
   } finally {
@@ -117,8 +127,11 @@ async function* read({ body }: Response): AsyncGenerator<Uint8Array> {
   const reader = body?.getReader()
   try {
     for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) yield chunk.value
+  } catch (error) {
+    throw new ConnectionError('The stream was cut.', { cause: error })
   } finally {
-    await reader?.cancel()
+    // One that was cut has nothing left to cancel, and says so.
+    await reader?.cancel().catch(() => {})
   }
 }
 

@@ -5,15 +5,15 @@ export interface ClientOptions {
   /** Of the server, such as `https://bots.example`; or what a hosted bot has in `BOTBERTH_API_URL` or `BOTBERTH_LIST_API_URL`. */
   readonly url: string
   /** `svc_live_…`, or `svc_list_…` for the bot list. */
-  readonly apiKey?: string
+  readonly apiKey?: string | undefined
   /** Of somebody who has signed in, instead of a key. A function is asked before each request. */
-  readonly accessToken?: string | (() => string | Promise<string>)
+  readonly accessToken?: string | (() => string | Promise<string>) | undefined
   /** How often a request is made again at most: after 429 and 503, and after a lost connection if that cannot do it twice. */
-  readonly retries?: number
-  /** For one try. */
-  readonly timeoutMs?: number
-  readonly fetch?: typeof fetch
-  readonly userAgent?: string
+  readonly retries?: number | undefined
+  /** For one try. Uploads have none: how long they take is a matter of their size. */
+  readonly timeoutMs?: number | undefined
+  readonly fetch?: typeof fetch | undefined
+  readonly userAgent?: string | undefined
 }
 
 export interface CallOptions {
@@ -50,6 +50,8 @@ export class Transport {
   readonly #url: string
 
   constructor(options: ClientOptions) {
+    if (!/^https?:/.test(options.url) || !URL.canParse(options.url))
+      throw new TypeError('url is no http:// or https:// address.')
     this.#options = options
     this.#url = options.url.replace(/(\/api\/v1|\/list\/api)?\/*$/, '')
   }
@@ -72,17 +74,22 @@ export class Transport {
     const url = this.#url + bases[route.api] + pathOf(route.path, params) + queryOf(query)
     const { body: payload, type } = payloadOf(body)
     const headers: Record<string, string> = { ...more.headers, ...(type !== undefined && { 'content-type': type }) }
-    if (route.creates) headers['idempotency-key'] = idempotencyKey ?? crypto.randomUUID()
+    if (route.creates) headers['idempotency-key'] = idempotencyKey ?? randomKey()
     const isRepeatable = !(payload instanceof ReadableStream)
     const retries = isRepeatable ? (most ?? this.#options.retries ?? defaults.retries) : 0
+    let isAnswerLost = false
     for (let left = retries; ; left--) {
       const tried = await this.#try(
         url,
         { method: route.method, headers, body: payload ?? null, signal },
         more.isStream,
       )
-      if (tried instanceof Response && tried.ok) return tried
-      const error = tried instanceof Response ? await readError(tried) : tried
+      const isAnswer = !(tried instanceof ConnectionError)
+      if (isAnswer && tried.ok) return tried
+      // The try whose answer was lost has done it.
+      if (isAnswer && tried.status === 404 && isAnswerLost && isRemoval(route)) return Response.json(removed(params))
+      isAnswerLost ||= !isAnswer
+      const error = isAnswer ? await readError(tried, url) : tried
       const waitMs = error instanceof BotberthError ? error.retryAfterMs : undefined
       if (left <= 0 || (waitMs ?? 0) > waitMaxMs || !isWorthAgain(error, route)) throw error
       await wait(waitMs ?? backOff(retries - left), signal)
@@ -97,14 +104,17 @@ export class Transport {
   ): Promise<Response | ConnectionError> {
     const { fetch: send = fetch, timeoutMs = defaults.timeoutMs } = this.#options
     // Before anything is sent: whoever cannot say who they are is told why, and not that nobody answers.
-    const credentials = await this.#credentials()
+    const headers = checkHeaders({ ...(await this.#credentials()), ...request.headers })
     const timeout = new AbortController()
-    const timer = setTimeout(() => timeout.abort(), timeoutMs)
+    const isUpload = request.body !== null && typeof request.body !== 'string'
+    const timer = isUpload ? undefined : setTimeout(() => timeout.abort(), timeoutMs)
     const signals = [timeout.signal, ...(request.signal ? [request.signal] : [])]
     try {
       const answer = await send(url, {
         ...request,
-        headers: { ...request.headers, ...credentials },
+        headers,
+        // Elsewhere nobody has a right to the key, and a POST would arrive as a GET.
+        redirect: 'manual',
         // A stream goes on for longer than any time limit.
         signal: AbortSignal.any(signals),
         ...(request.body instanceof ReadableStream && { duplex: 'half' }),
@@ -134,14 +144,39 @@ export class Transport {
   }
 }
 
+/** Names the header, and never shows its value: it may be a key. */
+function checkHeaders(headers: Record<string, string>): Record<string, string> {
+  for (const [name, value] of Object.entries(headers))
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) throw new TypeError(`The header ${name} cannot have this value.`)
+  return headers
+}
+
 function pathOf(template: string, params: unknown): string {
   const values = (params ?? {}) as Record<string, string>
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name]
     if (!value) throw new TypeError(`${name} is missing.`)
     // A path of files keeps its slashes; of everything else they are part of a name.
-    return name === 'path' ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value)
+    const parts = name === 'path' ? value.split('/') : [value]
+    // They would be taken for steps to another route: from a file to its bot, say.
+    if (parts.some((part) => part === '.' || part === '..')) throw new TypeError(`${name} must not hold . or ..`)
+    return parts.map(encodeURIComponent).join('/')
   })
+}
+
+/** Of what the path names at its end. */
+function isRemoval({ method, path }: Route): boolean {
+  return method === 'DELETE' && path.endsWith('}')
+}
+
+function removed(params: unknown): object {
+  const values = (params ?? {}) as Record<string, string>
+  return { id: Object.values(values).at(-1), ...values, deleted: true }
+}
+
+function randomKey(): string {
+  // `crypto.randomUUID` is missing from pages on plain http.
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 function queryOf(query: unknown): string {
@@ -158,11 +193,18 @@ function payloadOf(body: unknown): { body?: Payload; type?: string } {
   return { body: JSON.stringify(body), type: 'application/json' }
 }
 
-async function readError(answer: Response): Promise<BotberthError> {
+async function readError(answer: Response, url: string): Promise<BotberthError> {
+  const { status, type, headers } = answer
+  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    // A page is not told where it leads.
+    const target = headers.get('location')
+    const detail = `${new URL(url).origin} redirects to ${target === null ? 'another address' : new URL(target, url).href}.`
+    return new BotberthError(status, { detail })
+  }
   const text = await answer.text()
-  const retryAfterMs = readRetryAfter(answer.headers.get('retry-after'))
-  const isProblem = answer.headers.get('content-type')?.includes('json')
-  return new BotberthError(answer.status, isProblem ? parse(text) : {}, { retryAfterMs })
+  const retryAfterMs = readRetryAfter(headers.get('retry-after'))
+  const isProblem = headers.get('content-type')?.includes('json')
+  return new BotberthError(status, isProblem ? parse(text) : {}, { retryAfterMs })
 }
 
 /** What is in between may say that it is JSON and send something else. */

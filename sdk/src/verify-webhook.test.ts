@@ -9,6 +9,7 @@ const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f437
 test('the published example is genuine, as text and as bytes', async () => {
   assert(await verifyWebhook('Hello, World!', signature, secret))
   assert(await verifyWebhook(new TextEncoder().encode('Hello, World!'), signature, secret))
+  assert(await verifyWebhook(Buffer.from('Hello, World!'), signature, secret))
 })
 
 test('what somebody else signed is genuine, whatever the characters', async () => {
@@ -30,6 +31,7 @@ test('everything else is not', async () => {
     signature.replace('sha256', 'sha1'),
     `sha256=${'0'.repeat(64)}`,
     `sha256=${'zz'.repeat(32)}`,
+    [signature, signature],
   ]
   for (const given of wrong) assert.equal(await verifyWebhook('Hello, World!', given, secret), false, String(given))
   assert.equal(await verifyWebhook('Hello, World', signature, secret), false)

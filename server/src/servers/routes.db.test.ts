@@ -88,6 +88,17 @@ test('variables come back byte for byte, and secret ones never', async () => {
   assert(!JSON.stringify(stored).includes(Buffer.from('hush-hush').toString('hex')))
 })
 
+test('a secret stays one when its value changes, unless somebody says otherwise', async () => {
+  const { ask } = await setUp()
+  const put = async (more: object) => (await ask('PUT @/startup/variable', { key: 'TOKEN', ...more })).body['value']
+  assert.equal(await put({ value: 'one', secret: true }), null)
+  assert.equal(await put({ value: 'two' }), null)
+  const { body } = await ask('GET @/startup')
+  const [variable] = body['variables'] as { value: string | null; secret: boolean }[]
+  assert.deepEqual([variable?.value, variable?.secret], [null, true])
+  assert.equal(await put({ value: 'three', secret: false }), 'three')
+})
+
 test('wrong names and values are refused', async () => {
   const { ask } = await setUp()
   const wrong = [

@@ -96,7 +96,9 @@ export function serverRoutes(api: Api, app: App, { supervisor, output, resources
       const known = await listVariables(db, server.bot_id)
       if (known.length >= variablesMax && !known.some(({ key }) => key === body.key))
         throw new AppError('limit_reached', { detail: `A server has at most ${variablesMax} variables.` })
-      const { key, value, secret = false } = body
+      const { key, value } = body
+      // A new value of a secret is a secret too, unless somebody says otherwise.
+      const secret = body.secret ?? known.find((other) => other.key === key)?.is_secret ?? false
       checkTotal([...known.filter((other) => other.key !== key), { value: Buffer.from(value) }])
       const updated_at = app.clock.now()
       await putVariable(db, {

@@ -96,6 +96,7 @@ const lines: readonly (readonly [string, ...string[]])[] = [
   ['bots list'],
   ['bots show', 'walked'],
   ['bots rename', 'second', 'third'],
+  ['bots set', 'third', '--auto-deploy', 'off', '--start-command', 'node .', '--memory', '256'],
   ['bots delete', 'third', '--yes'],
   ['renew', 'walked'],
   ['deploy'],
@@ -123,6 +124,7 @@ const lines: readonly (readonly [string, ...string[]])[] = [
   ['env get', 'A'],
   ['env unset', 'B'],
   ['env import', '-'],
+  ['env edit'],
   ['env pull', 'pulled.env', '--force'],
   ['run', '--', 'true'],
   ['webhooks create', 'https://example.com/hook'],
@@ -160,6 +162,7 @@ const input: Readonly<Record<string, string>> = { 'env import': 'A=1\nC=3\n' }
 /** Those that end otherwise, here. */
 const codes: Readonly<Record<string, readonly number[]>> = {
   'deployment cancel': [5],
+  'env edit': [2], // takes a terminal
   'webhooks redeliver': [0, 5], // whether the first attempt has ended yet
   'webhooks verify': [5],
   // Nobody is connected here; e2e/codehost.test.ts shows the rest.
@@ -220,7 +223,6 @@ test('every command ends well without a terminal, says its result and nothing se
     if (command === 'deployments') ids.set('deployment', data?.[0]?.id ?? '')
     if (command === 'webhooks deliveries') ids.set('delivery', data?.[0]?.id ?? '')
   }
-  // `logout` revokes it.
   const spare = await host.as(key, () => host.ask('POST /auth/api-keys', { name: 'spare' }))
   const spareKey = String(spare.body['key'])
   for (const [command, ...words] of lines) {

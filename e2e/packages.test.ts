@@ -47,12 +47,16 @@ test('the SDK is imported, required, and typed for both under strict rules', asy
     // @ts-expect-error there is no such state
     export const wrong = async () => (await client.bots.get('x')).server.state === 'flying'
     export const code = (error: unknown) => error instanceof BotberthError && error.code === 'not_found'
-    export type Bots = readonly Bot[]`
-  const names = `import { type Bot, Botberth, BotberthError } from '@botberth/sdk'`
+    export type Bots = readonly Bot[]
+    declare const [body, header, key]: [Uint8Array, string | string[] | undefined, string | undefined]
+    export const isGenuine = () => verifyWebhook(body, header, 'secret')
+    export const keyless = new Botberth({ url: 'http://x', apiKey: key }).files.write('x', 'y', body)`
+  const names = `import { type Bot, Botberth, BotberthError, verifyWebhook } from '@botberth/sdk'`
   write('typed.mts', names + typed)
   write('typed.cts', names + typed)
   const options = {
     strict: true,
+    exactOptionalPropertyTypes: true,
     noEmit: true,
     module: 'nodenext',
     target: 'es2022',
@@ -81,15 +85,23 @@ test('the command line runs with nothing beside it', async () => {
   const { stdout } = await botberth(['whoami', '--json'], { BOTBERTH_API_KEY: key })
   assert.match(stdout, /packages-user/)
   await assert.rejects(botberth(['whoami']), { code: 4 })
+  const installed = join(project, 'node_modules/@botberth/cli')
+  const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8')
+  for (const name of ['commander', 'zod', 'ignore', 'tar-stream', '@modelcontextprotocol/server'])
+    assert(licences.includes(`\n${name} `), name)
+  assert.match(readFileSync(join(installed, 'package.json'), 'utf8'), /"access": "public"/)
 })
 
 test('the action for pipelines deploys the folder, with the key in the environment alone', async () => {
-  const [, script = ''] = /run: \|\n([\s\S]+)$/.exec(readFileSync(join(root, 'action/action.yml'), 'utf8')) ?? []
+  const action = readFileSync(join(root, 'action/action.yml'), 'utf8')
+  const [, script = ''] = /run: \|\n([\s\S]+)$/.exec(action) ?? []
+  const { version } = JSON.parse(readFileSync(join(root, 'cli/package.json'), 'utf8')) as { version: string }
+  assert.equal(/Of @botberth\/cli\n {4}default: (.+)\n/.exec(action)?.[1], version)
   const tools = join(scratch, 'tools')
   mkdirSync(tools)
   symlinkSync(process.execPath, join(tools, 'node'))
   // In place of the registry.
-  const npx = `#!/bin/sh\n[ "$1 $2" = "--yes @botberth/cli@latest" ] || exit 9\nshift 2\nexec ${project}/node_modules/.bin/botberth "$@"\n`
+  const npx = `#!/bin/sh\n[ "$1 $2" = "--yes @botberth/cli@${version}" ] || exit 9\nshift 2\nexec ${project}/node_modules/.bin/botberth "$@"\n`
   writeFileSync(join(tools, 'npx'), npx)
   chmodSync(join(tools, 'npx'), 0o755)
   const folder = join(scratch, 'bot')
@@ -106,7 +118,7 @@ test('the action for pipelines deploys the folder, with the key in the environme
         BOTBERTH_API_KEY: apiKey,
         BOT: 'by-action',
         TIMEOUT: '120',
-        VERSION: 'latest',
+        VERSION: version,
       },
     })
   const { stdout, stderr } = await deploy(key)

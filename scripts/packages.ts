@@ -66,13 +66,29 @@ function writeTypes(folder: string): void {
 /** With everything that it needs in it; what few commands need is a file of its own. */
 async function packCli(): Promise<void> {
   const folder = begin('cli')
-  await build({
+  const { output } = await build({
     input: join(root, 'cli/src/main.ts'),
     platform: 'node',
     resolve: { alias: { '@botberth/sdk': join(root, 'sdk/src/index.ts') } },
     output: { dir: join(folder, 'dist'), format: 'esm', entryFileNames: 'botberth.js', minify: true },
   })
-  writeManifest(folder, 'cli', { type: 'module', bin: { botberth: './dist/botberth.js' } })
+  const modules = output.flatMap((one) => (one.type === 'chunk' ? one.moduleIds : []))
+  writeLicences(folder, modules)
+  const files = ['dist', 'THIRD-PARTY-LICENSES.txt']
+  writeManifest(folder, 'cli', { type: 'module', bin: { botberth: './dist/botberth.js' }, files })
+}
+
+/** Of what is inside the bundle: their licences want their text to go with every copy. */
+function writeLicences(folder: string, modules: readonly string[]): void {
+  const folders = new Set(modules.flatMap((path) => /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []))
+  const texts = [...folders].toSorted().map((from) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8')) as Manifest
+    const [file] = globSync('{LICENSE,LICENCE,license,licence}*', { cwd: from })
+    if (file === undefined && license === undefined) throw new Error(`${name} has no licence.`)
+    const text = file === undefined ? `Licensed as ${license}.` : readFileSync(join(from, file), 'utf8').trim()
+    return `\n${name} ${version}\n\n${text}\n`
+  })
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), texts.join(`\n${'-'.repeat(72)}\n`))
 }
 
 function begin(workspace: string): string {
@@ -86,6 +102,15 @@ function begin(workspace: string): string {
 function writeManifest(folder: string, workspace: string, fields: object): void {
   const manifest = JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8')) as Manifest
   const { name, version, description, license, engines } = manifest
-  const all = { name, version, description, license, engines, files: ['dist'], ...fields }
+  const all = {
+    name,
+    version,
+    description,
+    license,
+    engines,
+    files: ['dist'],
+    publishConfig: { access: 'public' },
+    ...fields,
+  }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(all, null, 2)}\n`)
 }

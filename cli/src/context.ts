@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline/promises'
+import { addAbortSignal } from 'node:stream'
 import { Botberth } from '@botberth/sdk'
-import { CliError, exit } from './exit.ts'
-import { type Io, Output } from './io.ts'
+import { CliError, exit, type Say } from './exit.ts'
+import { type Io, Output, table } from './io.ts'
 import { findLink, SettingsFile } from './settings.ts'
 import { catalogues, fill, languageOf, type TextName } from './texts.ts'
 import { version } from './version.ts'
@@ -32,8 +33,14 @@ export class Context {
     this.settings = new SettingsFile(io)
   }
 
-  text(name: TextName, values: Readonly<Record<string, string | number>> = {}): string {
-    return fill(catalogues[languageOf(this.io.env)][name], values)
+  readonly text: Say = (name, values = {}) => fill(catalogues[languageOf(this.io.env)][name], values)
+
+  /** With heads in capitals, where the language has them. */
+  table(heads: readonly TextName[], rows: readonly (readonly string[])[]): string {
+    return table(
+      heads.map((name) => this.text(name).toUpperCase()),
+      rows,
+    )
   }
 
   /** Of the server: named, from the environment, of the linked folder, where one signed in last. */
@@ -42,13 +49,29 @@ export class Context {
     const url = given || findLink(this.io.cwd)?.link.url || this.settings.read().url
     if (!url) throw new CliError('no_server', this.text('noUrl'), { exitCode: exit.usage })
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      throw new CliError('bad_url', `${url} is no http:// or https:// address.`, { exitCode: exit.usage })
+      throw new CliError('bad_url', this.text('badUrl', { url }), { exitCode: exit.usage })
     return url.replace(/\/+$/, '')
   }
 
   async key(): Promise<string | undefined> {
-    if (this.options.apiKeyStdin) return (this.#stdinKey ??= this.readStdin())
-    return this.io.env['BOTBERTH_API_KEY'] || this.settings.read().keys[this.url]
+    return (await this.givenKey('BOTBERTH_API_KEY')) ?? this.settings.read().keys[this.url]
+  }
+
+  /** From standard input or the environment: a key of which nobody knows whose it is. */
+  async givenKey(variable: string): Promise<string | undefined> {
+    const key = this.options.apiKeyStdin ? await (this.#stdinKey ??= this.#readKey()) : this.io.env[variable]
+    if (!key) return undefined
+    if (/[^\x21-\x7e]/.test(key))
+      throw new CliError('bad_key', this.text('badKey'), { exitCode: exit.loginNeeded, hint: this.text('loginHint') })
+    this.#checkServer()
+    return key
+  }
+
+  /** A folder from anywhere may hold a link to anywhere: that alone is no reason to send a key there. */
+  #checkServer(): void {
+    const { url: last, keys } = this.settings.read()
+    if (this.options.url || this.io.env['BOTBERTH_URL'] || this.url === last || keys[this.url] !== undefined) return
+    throw new CliError('unknown_server', this.text('unknownServer', { url: this.url }), { exitCode: exit.usage })
   }
 
   /** For somebody who has a key. */
@@ -67,19 +90,32 @@ export class Context {
     return new Botberth({ url: this.url, userAgent: agent, retries: 2, ...(apiKey !== undefined && { apiKey }) })
   }
 
-  /** By its id, its name or the beginning of one of them; without a word the one that this folder is linked to. */
-  async bot(client: Botberth, wanted: string | undefined): Promise<Bot> {
+  /**
+   * By its id, its name or the beginning of one of them; without a word the one that this folder is linked to. What cannot be
+   * undone, or is done unasked, takes the whole name: the bot that is meant may be gone, and another begin like it.
+   */
+  async bot(
+    client: Botberth,
+    wanted: string | undefined,
+    { isExact = false }: { isExact?: boolean | undefined } = {},
+  ): Promise<Bot> {
     const { signal } = this
     if (wanted === undefined) {
       const link = findLink(this.io.cwd)?.link
       if (!link) throw new CliError('no_bot', this.text('noBot'), { exitCode: exit.usage })
       return client.bots.get(link.botId, { signal })
     }
+    // An empty variable of a script names no bot, least of all every one.
+    if (wanted.trim() === '') throw new CliError('no_bot', this.text('noBot'), { exitCode: exit.usage })
     const bots = await client.bots.list({ signal })
     const exact = bots.filter(({ id, name, identifier }) => [id, name, identifier].includes(wanted))
-    const found =
-      exact.length > 0 ? exact : bots.filter(({ id, name }) => id.startsWith(wanted) || name.startsWith(wanted))
+    const similar = bots.filter(({ id, name }) => id.startsWith(wanted) || name.startsWith(wanted))
+    const found = exact.length > 0 ? exact : similar
     const [first] = found
+    if (first && isExact && exact.length === 0) {
+      const values = { bot: wanted, name: `${first.name} (${first.id})` }
+      throw new CliError('not_found', this.text('botNotExact', values), { exitCode: exit.notFound })
+    }
     if (!first) throw new CliError('not_found', this.text('botUnknown', { bot: wanted }), { exitCode: exit.notFound })
     if (found.length === 1) return first
     const names = found.map(({ id, name }) => `${name} (${id})`).join(', ')
@@ -100,6 +136,7 @@ export class Context {
   }
 
   async ask(question: string): Promise<string> {
+    this.needStdin()
     const lines = createInterface({ input: this.io.stdin, output: this.io.stderr })
     try {
       return (await lines.question(question, { signal: this.signal })).trim()
@@ -112,9 +149,24 @@ export class Context {
     return (await this.readStdinBytes()).toString().trim()
   }
 
-  async readStdinBytes(): Promise<Buffer> {
+  readStdinBytes(): Promise<Buffer> {
+    this.needStdin()
+    return this.#readAll()
+  }
+
+  /** It holds one thing: the key, or what a command wants. */
+  needStdin(): void {
+    if (this.options.apiKeyStdin) throw new CliError('stdin_taken', this.text('stdinTaken'), { exitCode: exit.usage })
+  }
+
+  async #readKey(): Promise<string> {
+    return (await this.#readAll()).toString().trim()
+  }
+
+  async #readAll(): Promise<Buffer> {
     const chunks: Buffer[] = []
-    for await (const chunk of this.io.stdin as AsyncIterable<Buffer | string>) chunks.push(Buffer.from(chunk))
+    const stdin: AsyncIterable<Buffer | string> = addAbortSignal(this.signal, this.io.stdin)
+    for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
     return Buffer.concat(chunks)
   }
 }

@@ -1,4 +1,8 @@
 import { BotberthError, ConnectionError } from '@botberth/sdk'
+import type { TextName } from './texts.ts'
+
+/** A text in the language of whoever reads it. */
+export type Say = (name: TextName, values?: Readonly<Record<string, string | number>>) => string
 
 /** What scripts go by. Never renumbered. */
 export const exit = {
@@ -28,6 +32,16 @@ export class CliError extends Error {
   }
 }
 
+/** A file that cannot be understood. What stands in it is not told: it may be a key. */
+export class BrokenFileError extends Error {
+  readonly path: string
+
+  constructor(path: string) {
+    super(`${path} cannot be understood.`)
+    this.path = path
+  }
+}
+
 interface Report {
   readonly code: string
   readonly message: string
@@ -36,7 +50,7 @@ interface Report {
   readonly exitCode: number
 }
 
-export function reportOf(error: unknown, loginHint: string): Report {
+export function reportOf(error: unknown, say: Say): Report {
   if (error instanceof CliError) {
     const { code, message, exitCode, hint } = error
     return { code, message, exitCode, ...(hint !== undefined && { hint }) }
@@ -54,16 +68,18 @@ export function reportOf(error: unknown, loginHint: string): Report {
       code,
       message: error.message + fields,
       exitCode,
-      ...(exitCode === exit.loginNeeded && { hint: loginHint }),
+      ...(exitCode === exit.loginNeeded && { hint: say('loginHint') }),
       ...(requestId !== undefined && { requestId }),
     }
   }
   if (error instanceof Error && error.name === 'AbortError')
-    return { code: 'interrupted', message: 'Interrupted.', exitCode: exit.interrupted }
+    return { code: 'interrupted', message: say('interrupted'), exitCode: exit.interrupted }
+  if (error instanceof BrokenFileError)
+    return { code: 'bad_file', message: say('fileBroken', { file: error.path }), exitCode: exit.usage }
   if (!(error instanceof Error)) return { code: 'failed', message: String(error), exitCode: exit.failed }
   const { code, path, message } = error as NodeJS.ErrnoException
   if (code === 'ENOENT' && path !== undefined)
-    return { code: 'no_file', message: `There is no file ${path}.`, exitCode: exit.usage }
+    return { code: 'no_file', message: say('noFile', { file: path }), exitCode: exit.usage }
   return { code: 'failed', message, exitCode: exit.failed }
 }
 

@@ -73,7 +73,8 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 /** Names and values, one pair a line. */
 export function pairs(rows: readonly (readonly string[])[], width = 12): string {
-  return rows.map(([name = '', value = '']) => name.padEnd(width) + value).join('\n')
+  const widest = Math.max(width, ...rows.map(([name = '']) => widthOf(name) + 2))
+  return rows.map(([name = '', value = '']) => name + ' '.repeat(widest - widthOf(name)) + value).join('\n')
 }
 
 // Han, kana and Hangul take two columns.

@@ -45,18 +45,38 @@ export async function run(args: readonly string[], { io, signal }: Run): Promise
         exitCode = fail(context, signal.aborted ? signal.reason : error)
       }
     }
-  const program = makeProgram(io, act)
+  const isJson = args.slice(0, [...args, '--'].indexOf('--')).includes('--json')
+  const said = new Said(isJson ? undefined : io)
+  const program = makeProgram({ ...io, stderr: said as unknown as Io['stderr'] }, act)
   try {
     await program.parseAsync([...args], { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    return error.exitCode === 0 ? exit.ok : exit.usage
+    if (error.exitCode === 0) return exit.ok
+    const message = error.code === 'commander.help' ? said.text : error.message.replace(/^error: /, '')
+    if (isJson) io.stderr.write(`${JSON.stringify({ error: { code: 'usage', message: message.trim() } })}\n`)
+    return exit.usage
   }
   return exitCode
 }
 
+/** What the library says of wrong words; kept for later where it is to be JSON. */
+class Said {
+  readonly #io: Io | undefined
+  text = ''
+
+  constructor(io: Io | undefined) {
+    this.#io = io
+  }
+
+  write(text: string): void {
+    this.text += text
+    this.#io?.stderr.write(text)
+  }
+}
+
 function fail(context: Context, error: unknown): number {
-  const { exitCode, ...report } = reportOf(error, context.text('loginHint'))
+  const { exitCode, ...report } = reportOf(error, context.text)
   const { stderr } = context.io
   if (context.out.isJson) stderr.write(`${JSON.stringify({ error: report })}\n`)
   else {

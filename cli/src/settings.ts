@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { BrokenFileError } from './exit.ts'
 import type { Io } from './io.ts'
 
 /** Where one is signed in. Kept readable for its owner alone. */
@@ -8,6 +9,8 @@ export interface Settings {
   /** The server that is meant when none is named. */
   readonly url?: string
   readonly keys: Readonly<Record<string, string>>
+  /** Ids of those that were made for this terminal, and end with it. Others may be in use elsewhere. */
+  readonly paired?: Readonly<Record<string, string>>
 }
 
 export class SettingsFile {
@@ -20,11 +23,12 @@ export class SettingsFile {
 
   read(): Settings {
     if (!existsSync(this.path)) return { keys: {} }
-    return { keys: {}, ...(JSON.parse(readFileSync(this.path, 'utf8')) as Partial<Settings>) }
+    return { keys: {}, ...(readObject(this.path) as Partial<Settings>) }
   }
 
   write(settings: Settings): void {
-    writePrivate(this.path, settings)
+    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 })
+    writePrivate(this.path, `${JSON.stringify(settings, null, 2)}\n`)
   }
 }
 
@@ -43,20 +47,36 @@ export class NamesFile {
 
   read(url: string): Names | undefined {
     if (!existsSync(this.#path)) return undefined
-    return (JSON.parse(readFileSync(this.#path, 'utf8')) as Record<string, Names>)[url]
+    return (readObject(this.#path) as Record<string, Names>)[url]
   }
 
   write(url: string, names: readonly string[]): void {
-    writePrivate(this.#path, { [url]: { at: Date.now(), names } })
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+    writePrivate(this.#path, JSON.stringify({ [url]: { at: Date.now(), names } }))
   }
 }
 
-function writePrivate(path: string, value: unknown): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+/** For its owner alone, whatever stood there before. */
+export function writePrivate(path: string, text: string): void {
   const draft = `${path}.${process.pid}`
-  writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+  writeFileSync(draft, text, { mode: 0o600 })
   chmodSync(draft, 0o600)
   renameSync(draft, path)
+}
+
+export function readObject(path: string): object {
+  const value = parse(readFileSync(path, 'utf8'))
+  if (typeof value !== 'object' || value === null) throw new BrokenFileError(path)
+  return value
+}
+
+/** What `JSON.parse` says of a mistake holds a part of the text. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Which bot a folder belongs to. Holds no secret, so that it can be checked in. */
@@ -71,9 +91,15 @@ const linkName = '.botberth.json'
 export function findLink(folder: string): { link: Link; folder: string } | undefined {
   for (let at = folder; ; at = dirname(at)) {
     const path = join(at, linkName)
-    if (existsSync(path)) return { link: JSON.parse(readFileSync(path, 'utf8')) as Link, folder: at }
+    if (existsSync(path)) return { link: readLink(path), folder: at }
     if (dirname(at) === at) return undefined
   }
+}
+
+function readLink(path: string): Link {
+  const { url, botId } = readObject(path) as Partial<Link>
+  if (typeof url !== 'string' || typeof botId !== 'string') throw new BrokenFileError(path)
+  return { url, botId }
 }
 
 export function writeLink(folder: string, link: Link): void {

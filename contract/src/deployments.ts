@@ -21,6 +21,9 @@ export const Deployment = Type.Object({
   branch: Nullable(Type.String()),
   commitSha: Nullable(Type.String()),
   commitMsg: Nullable(Type.String()),
+  rollbackOf: Nullable(
+    Type.String({ description: 'The deployment whose release it started again; null: it built one.' }),
+  ),
   error: Nullable(
     Type.Object({
       code: Type.String({ description: 'Stable, in snake_case.' }),

@@ -112,6 +112,8 @@ export interface Deployment {
   readonly branch: string | null
   readonly commitSha: string | null
   readonly commitMsg: string | null
+  /** The deployment whose release it started again; null: it built one. */
+  readonly rollbackOf: string | null
   readonly error: {
     /** Stable, in snake_case. */
     readonly code: string

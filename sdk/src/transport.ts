@@ -39,6 +39,13 @@ export interface Input<N extends Name> {
 
 type Payload = string | Bytes
 
+interface Call {
+  readonly route: Route
+  readonly params: unknown
+  readonly retries: number
+  readonly signal: AbortSignal | undefined
+}
+
 const bases = { hosting: '/api/v1', list: '/list/api' }
 const defaults = { retries: 4, timeoutMs: 30_000 }
 // Longer than this nobody waits without being told.
@@ -77,19 +84,21 @@ export class Transport {
     if (route.creates) headers['idempotency-key'] = idempotencyKey ?? randomKey()
     const isRepeatable = !(payload instanceof ReadableStream)
     const retries = isRepeatable ? (most ?? this.#options.retries ?? defaults.retries) : 0
+    const request = { method: route.method, headers, body: payload ?? null, signal }
+    return this.#repeat(() => this.#try(url, request, more.isStream), { route, params, retries, signal })
+  }
+
+  async #repeat(attempt: () => Promise<Response | ConnectionError>, call: Call): Promise<Response> {
+    const { route, params, retries, signal } = call
     let isAnswerLost = false
     for (let left = retries; ; left--) {
-      const tried = await this.#try(
-        url,
-        { method: route.method, headers, body: payload ?? null, signal },
-        more.isStream,
-      )
+      const tried = await attempt()
       const isAnswer = !(tried instanceof ConnectionError)
       if (isAnswer && tried.ok) return tried
       // The try whose answer was lost has done it.
       if (isAnswer && tried.status === 404 && isAnswerLost && isRemoval(route)) return Response.json(removed(params))
       isAnswerLost ||= !isAnswer
-      const error = isAnswer ? await readError(tried, url) : tried
+      const error = isAnswer ? await readError(tried, this.#url) : tried
       const waitMs = error instanceof BotberthError ? error.retryAfterMs : undefined
       if (left <= 0 || (waitMs ?? 0) > waitMaxMs || !isWorthAgain(error, route)) throw error
       await wait(waitMs ?? backOff(retries - left), signal)

@@ -1,12 +1,15 @@
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Botberth, BotberthError } from '@botberth/sdk'
+import { type Botberth, BotberthError, ConnectionError } from '@botberth/sdk'
 import type { Command } from 'commander'
+import { openBrowser } from '../browser.ts'
 import type { Context } from '../context.ts'
-import { CliError, exit } from '../exit.ts'
+import { CliError, exit, reportOf } from '../exit.ts'
 import { formatTime } from '../format.ts'
-import { table } from '../io.ts'
 import type { Act } from '../program.ts'
+import type { Settings } from '../settings.ts'
+
+type ApiKey = Awaited<ReturnType<Botberth['apiKeys']['list']>>[number]
 
 export function registerAccount(program: Command, act: Act): void {
   program
@@ -25,10 +28,17 @@ export function registerAccount(program: Command, act: Act): void {
 
 async function login(context: Context, { name }: { name: string }): Promise<void> {
   const { url, out } = context
-  const key = context.options.apiKeyStdin ? await context.key() : await pair(context, name)
-  const me = await context.makeClient(key ?? '').me.get({ signal: context.signal })
-  const settings = context.settings.read()
-  context.settings.write({ url, keys: { ...settings.keys, [url]: key ?? '' } })
+  const { apiKeyStdin } = context.options
+  const key = (apiKeyStdin ? await context.key() : await pair(context, name)) ?? ''
+  const client = context.makeClient(key)
+  const me = await client.me.get({ signal: context.signal })
+  const { keys, paired } = forget(context.settings.read(), url)
+  const id = apiKeyStdin ? undefined : (await findKey(client, key, context.signal))?.id
+  context.settings.write({
+    url,
+    keys: { ...keys, [url]: key },
+    paired: { ...paired, ...(id !== undefined && { [url]: id }) },
+  })
   out.result({ url, user: me }, context.text('signedIn', { url, name: me.name }))
   out.next(context.text('nextInit'))
 }
@@ -42,6 +52,7 @@ async function pair(context: Context, name: string): Promise<string> {
   const client = context.makeClient()
   const pairing = await client.auth.startPairing({ name: name.slice(0, 128) }, { signal })
   out.progress(context.text('pairingOpen', { url: pairing.verificationUrl, code: pairing.userCode }))
+  openBrowser(context, pairing.verificationUrl)
   out.progress(context.text('pairingWaiting'))
   while (Date.now() < Date.parse(pairing.expiresAt)) {
     await sleep(pairing.interval * 1_000, undefined, { signal })
@@ -57,35 +68,61 @@ async function claim(client: Botberth, deviceCode: string, signal: AbortSignal):
     return (await client.auth.claimPairing({ deviceCode }, { signal })).key
   } catch (error) {
     if (error instanceof BotberthError && error.code === 'authorization_pending') return undefined
+    // It may be back before the code expires.
+    if (error instanceof ConnectionError) return undefined
     throw error
   }
 }
 
-async function logout(context: Context): Promise<void> {
-  const { url, out, signal } = context
-  const { keys, ...settings } = context.settings.read()
-  const { [url]: key, ...others } = keys
+function forget({ keys, paired = {}, ...settings }: Settings, url: string): Settings {
+  const { [url]: _key, ...otherKeys } = keys
+  const { [url]: _id, ...otherIds } = paired
+  return { ...settings, keys: otherKeys, paired: otherIds }
+}
+
+/** Of those with these last letters the newest: the one that was made a moment ago, or is the only one. */
+async function findKey(client: Botberth, key: string, signal: AbortSignal): Promise<ApiKey | undefined> {
+  return (await client.apiKeys.list({ signal })).find(({ last4 }) => key.endsWith(last4))
+}
+
+async function logout(context: Context): Promise<number> {
+  const { url, out } = context
+  const settings = context.settings.read()
+  const key = settings.keys[url]
   if (key === undefined) {
     out.result({ url, signedOut: false }, context.text('notSignedIn'))
-    return
+    return exit.ok
   }
-  const client = context.makeClient(key)
+  // First of all: a server that is gone for good must not keep the key here.
+  context.settings.write(forget(settings, url))
+  const id = settings.paired?.[url]
+  const failure = id === undefined ? undefined : await tryRevoke(context.makeClient(key), id, context.signal)
+  const revoked = id !== undefined && failure === undefined
+  out.result({ url, signedOut: true, revoked }, context.text('signedOut', { url }))
+  if (failure === undefined) return exit.ok
+  const { message, exitCode } = reportOf(failure, context.text)
+  out.progress(context.text('notRevoked', { message }))
+  return exitCode
+}
+
+/** Why it could not be done; undefined: the key is no more. */
+async function tryRevoke(client: Botberth, id: string, signal: AbortSignal): Promise<unknown> {
   try {
-    const mine = (await client.apiKeys.list({ signal })).find(({ last4 }) => key.endsWith(last4))
-    if (mine) await client.apiKeys.revoke(mine.id, { signal })
+    await client.apiKeys.revoke(id, { signal })
+    return undefined
   } catch (error) {
-    // It was revoked elsewhere: all the same to us.
-    if (!(error instanceof BotberthError && error.status === 401)) throw error
+    const isGone = error instanceof BotberthError && (error.status === 401 || error.status === 404)
+    return isGone ? undefined : error
   }
-  context.settings.write({ ...settings, keys: others })
-  out.result({ url, signedOut: true }, context.text('signedOut', { url }))
 }
 
 async function whoAmI(context: Context): Promise<void> {
   const { url, out, signal } = context
   const client = await context.client()
   const me = await client.me.get({ signal })
-  out.result({ url, user: me }, `${me.name} (${me.role}) at ${url}`)
+  const { id, name } = (await findKey(client, (await context.key()) ?? '', signal)) ?? {}
+  const values = { name: me.name, role: me.role, url, key: name ?? '-' }
+  out.result({ url, user: me, key: { id, name } }, context.text('whoami', values))
 }
 
 async function listKeys(context: Context): Promise<void> {
@@ -98,7 +135,10 @@ async function listKeys(context: Context): Promise<void> {
     formatTime(createdAt),
     formatTime(lastUsedAt),
   ])
-  const text = rows.length > 0 ? table(['ID', 'NAME', 'KEY', 'CREATED', 'LAST USED'], rows) : context.text('noKeys')
+  const text =
+    rows.length > 0
+      ? context.table(['headId', 'headName', 'headKey', 'headCreated', 'headLastUsed'], rows)
+      : context.text('noKeys')
   context.out.result(keys, text)
 }
 

@@ -81,7 +81,7 @@ async function restore(
   name?: string,
 ): Promise<void> {
   const client = await context.client()
-  const bot = await context.bot(client, name)
+  const bot = await context.bot(client, name, { isExact: yes })
   const { signal, out } = context
   await context.confirm(bot.name, yes)
   const asked = await client.backups.restore(bot.id, id, { signal })
@@ -164,7 +164,7 @@ async function link(context: Context, _options: object, id = '', name?: string):
 
 async function remove(context: Context, { yes }: { yes?: boolean }, id = '', name?: string): Promise<void> {
   const client = await context.client()
-  const bot = await context.bot(client, name)
+  const bot = await context.bot(client, name, { isExact: yes })
   await context.confirm(id, yes)
   const answer = await client.backups.delete(bot.id, id, { signal: context.signal })
   context.out.result(answer, context.text('deleted', { name: id }))

@@ -1,8 +1,10 @@
 import type { Bot } from '@botberth/sdk'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
+import { CliError, exit, reportOf, type Say } from '../exit.ts'
 import { formatDuration, formatTime } from '../format.ts'
-import { pairs, table } from '../io.ts'
+import { pairs } from '../io.ts'
+import { wholeNumber } from '../numbers.ts'
 import type { Act } from '../program.ts'
 
 export function registerBots(program: Command, act: Act): void {
@@ -20,6 +22,18 @@ export function registerBots(program: Command, act: Act): void {
     .option('--auto-deploy', 'deploy at every push')
     .action(act(create))
   bots.command('rename <bot> <name>').description('give it another name').action(act(rename))
+  bots
+    .command('set [bot]')
+    .description('change how it is built, started and limited; counts from the next deployment or start on')
+    .addOption(new Option('--auto-deploy <state>', 'deploy at every push').choices(['on', 'off']))
+    .option('--branch <branch>', 'the branch of its repository')
+    .option('--language <language>', 'such as javascript or python')
+    .option('--start-command <command>', 'what starts it')
+    .option('--build-command <command>', 'what builds it')
+    .option('--memory <MB>', 'how much memory it may have', wholeNumber(1, 1_000_000))
+    .option('--disk <MB>', 'how much its files may take', wholeNumber(1, 1_000_000_000))
+    .option('--cpus <number>', 'how many processors it may use, 0.5 say', Number)
+    .action(act(set))
   bots
     .command('delete <bot>')
     .description('delete it with everything that belongs to it')
@@ -43,37 +57,38 @@ async function list(context: Context): Promise<void> {
     bot.type,
     bot.server.state,
     bot.lastDeployment?.status ?? '-',
-    leftOf(bot),
+    leftOf(context.text, bot),
   ])
   const text =
     rows.length > 0
-      ? table(['NAME', 'ID', 'TYPE', 'STATE', 'LAST DEPLOYMENT', 'EXPIRES IN'], rows)
+      ? context.table(['headName', 'headId', 'headType', 'headState', 'headLastDeployment', 'headExpiresIn'], rows)
       : context.text('noBots')
   context.out.result(bots, text)
 }
 
-function leftOf({ expiresAt, status }: Bot): string {
-  return status === 'expired' ? 'expired' : formatDuration(Date.parse(expiresAt) - Date.now())
+function leftOf(text: Say, { expiresAt, status }: Bot): string {
+  return status === 'expired' ? text('expired') : formatDuration(Date.parse(expiresAt) - Date.now())
 }
 
 async function show(context: Context, _options: object, wanted?: string): Promise<void> {
   const client = await context.client()
   const bot = await context.bot(client, wanted)
-  context.out.result(bot, describe(bot))
+  context.out.result(bot, describe(context, bot))
 }
 
-function describe(bot: Bot): string {
+function describe({ text }: Context, bot: Bot): string {
+  const { memoryMb, cpus, diskMb } = bot.limits
   const rows = [
-    ['Name', bot.name],
-    ['Id', bot.id],
-    ['Type', bot.type],
-    ['Language', bot.language ?? 'found from its files'],
-    ['State', bot.server.state],
-    ['Repository', bot.repo?.fullName ?? bot.gitUrl ?? '-'],
-    ['Branch', bot.gitBranch ?? '-'],
-    ['Auto-deploy', bot.autoDeployEnabled ? 'on' : 'off'],
-    ['Limits', `${bot.limits.memoryMb} MB memory, ${bot.limits.cpus} CPU, ${bot.limits.diskMb} MB disk`],
-    ['Expires', `${formatTime(bot.expiresAt)} (${leftOf(bot)})`],
+    [text('headName'), bot.name],
+    [text('headId'), bot.id],
+    [text('headType'), bot.type],
+    [text('headLanguage'), bot.language ?? text('languageFound')],
+    [text('headState'), bot.server.state],
+    [text('headRepository'), bot.repo?.fullName ?? bot.gitUrl ?? '-'],
+    [text('headBranch'), bot.gitBranch ?? '-'],
+    [text('headAutoDeploy'), text(bot.autoDeployEnabled ? 'on' : 'off')],
+    [text('headLimits'), text('limits', { memory: memoryMb, cpus, disk: diskMb })],
+    [text('headExpires'), `${formatTime(bot.expiresAt)} (${leftOf(text, bot)})`],
   ]
   return pairs(rows)
 }
@@ -114,15 +129,56 @@ async function rename(context: Context, _options: object, wanted?: string, name 
   context.out.result(bot, context.text('renamed', { name: bot.name }))
 }
 
+interface SetOptions {
+  readonly autoDeploy?: 'on' | 'off'
+  readonly branch?: string
+  readonly language?: string
+  readonly startCommand?: string
+  readonly buildCommand?: string
+  readonly memory?: number
+  readonly disk?: number
+  readonly cpus?: number
+}
+
+async function set(context: Context, options: SetOptions, wanted?: string): Promise<void> {
+  const { autoDeploy, branch, language, startCommand, buildCommand, memory, disk, cpus } = options
+  if (Number.isNaN(cpus))
+    throw new CliError('bad_number', context.text('notANumber', { text: '--cpus' }), { exitCode: exit.usage })
+  const limits = given({ memoryMb: memory, diskMb: disk, cpus })
+  const changes = given({
+    autoDeployEnabled: autoDeploy === undefined ? undefined : autoDeploy === 'on',
+    gitBranch: branch,
+    language,
+    startCommand,
+    buildCommand,
+    limits: Object.keys(limits).length > 0 ? limits : undefined,
+  })
+  if (Object.keys(changes).length === 0)
+    throw new CliError('nothing_to_set', context.text('nothingToSet'), { exitCode: exit.usage })
+  const client = await context.client()
+  const { id } = await context.bot(client, wanted)
+  const bot = await client.bots.update(id, changes, { signal: context.signal })
+  context.out.result(bot, describe(context, bot))
+}
+
+/** Without what was not named. */
+function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const named = Object.entries(values).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(named) as { [K in keyof T]?: Exclude<T[K], undefined> }
+}
+
 async function remove(
   context: Context,
   { yes, dryRun }: { yes?: boolean; dryRun?: boolean },
   wanted?: string,
 ): Promise<void> {
   const client = await context.client()
-  const bot = await context.bot(client, wanted)
+  const bot = await context.bot(client, wanted, { isExact: true })
   if (dryRun) {
-    context.out.result({ id: bot.id, name: bot.name, deleted: false }, `${describe(bot)}\n\n${context.text('dryRun')}`)
+    context.out.result(
+      { id: bot.id, name: bot.name, deleted: false },
+      `${describe(context, bot)}\n\n${context.text('dryRun')}`,
+    )
     return
   }
   await context.confirm(bot.name, yes)
@@ -130,18 +186,38 @@ async function remove(
   context.out.result(answer, context.text('deleted', { name: bot.name }))
 }
 
-async function renew(context: Context, { all }: { all?: boolean }, wanted?: string): Promise<void> {
-  const { signal } = context
+async function renew(context: Context, { all }: { all?: boolean }, wanted?: string): Promise<number> {
+  const { signal, out, text } = context
   const client = await context.client()
-  const bots = all ? await client.bots.list({ signal }) : [await context.bot(client, wanted)]
+  if (!all) {
+    const { id } = await context.bot(client, wanted)
+    const bot = await client.bots.renew(id, { signal })
+    out.result(bot, text('renewed', { name: bot.name, at: formatTime(bot.expiresAt) }))
+    return exit.ok
+  }
+  const bots = await client.bots.list({ signal })
   const renewed: Bot[] = []
-  for (const { id } of bots) renewed.push(await client.bots.renew(id, { signal }))
-  const lines = renewed.map(({ name, expiresAt }) => context.text('renewed', { name, at: formatTime(expiresAt) }))
-  context.out.result(all ? renewed : renewed[0], lines.join('\n'))
+  let exitCode: number = exit.ok
+  for (const { id, name } of bots) {
+    try {
+      renewed.push(await client.bots.renew(id, { signal }))
+    } catch (error) {
+      signal.throwIfAborted()
+      // The others are none the worse for it.
+      const report = reportOf(error, text)
+      exitCode ||= report.exitCode
+      context.io.stderr.write(
+        `${out.isJson ? JSON.stringify({ error: { ...report, bot: id } }) : `${name}: ${report.message}`}\n`,
+      )
+    }
+  }
+  const lines = renewed.map(({ name, expiresAt }) => text('renewed', { name, at: formatTime(expiresAt) }))
+  out.result(renewed, lines.join('\n'))
+  return exitCode
 }
 
 async function templates(context: Context): Promise<void> {
   const found = await context.makeClient().templates.list({ signal: context.signal })
   const rows = found.map(({ id, name, language, description }) => [id, name, language, description])
-  context.out.result(found, table(['ID', 'NAME', 'LANGUAGE', 'DESCRIPTION'], rows))
+  context.out.result(found, context.table(['headId', 'headName', 'headLanguage', 'headDescription'], rows))
 }

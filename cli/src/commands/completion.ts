@@ -4,11 +4,17 @@ import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import type { Act } from '../program.ts'
 
-/** They ask the program itself, with the words so far; the last one is being typed. */
+/**
+ * They ask the program itself, with the words so far; the last one is being typed. Names of bots are any text: bash and
+ * PowerShell insert what they are given as it is, so it is quoted here; zsh and fish quote it themselves.
+ */
 const scripts: Readonly<Record<string, string>> = {
   bash: `_botberth() {
-  local IFS=$'\\n'
-  COMPREPLY=($(botberth complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  local one
+  COMPREPLY=()
+  while IFS= read -r one; do
+    [ -n "$one" ] && COMPREPLY+=("$(printf '%q' "$one")")
+  done < <(botberth complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _botberth botberth`,
   zsh: `#compdef botberth
@@ -27,7 +33,13 @@ complete -c botberth -a '(__botberth_complete)'`,
   param($word, $ast, $position)
   $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
   if ($word -eq '') { $words += '""' }
-  botberth complete -- @words 2>$null | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
+  botberth complete -- @words 2>$null | Where-Object { $_ } | ForEach-Object {
+    $quoted = $_
+    if ($_ -notmatch '^[\\w.-]+$') {
+      $quoted = "'" + [System.Management.Automation.Language.CodeGeneration]::EscapeSingleQuotedStringContent($_) + "'"
+    }
+    [System.Management.Automation.CompletionResult]::new($quoted, $_, 'ParameterValue', $_)
+  }
 }`,
 }
 

@@ -1,9 +1,10 @@
 import type { Bot, Botberth, Deployment, LogLines } from '@botberth/sdk'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatBytes, formatSeconds, formatTime } from '../format.ts'
-import { pairs, table } from '../io.ts'
+import { pairs } from '../io.ts'
+import { pageLimit, pageNumber, seconds } from '../numbers.ts'
 import type { Act } from '../program.ts'
 import { findLink } from '../settings.ts'
 import { packFolder } from '../upload.ts'
@@ -16,16 +17,17 @@ export function registerDeployments(program: Command, act: Act): void {
   program
     .command('deploy [bot]')
     .description('deploy: the files of this folder, or the repository of a git bot')
-    .option('--detach', 'do not wait for the end')
-    .option('--timeout <seconds>', 'how long to wait at most', '1800')
+    .option('--wait', 'wait for the end, as it does anyway')
+    .addOption(new Option('--detach', 'do not wait for the end').conflicts('wait'))
+    .option('--timeout <seconds>', 'how long to wait at most', seconds, 1_800)
     .option('--no-upload', 'deploy the files that the server has')
     .option('--dry-run', 'only say what would be uploaded')
     .action(act(deploy))
   program
     .command('deployments [bot]')
     .description('what was deployed, newest first')
-    .option('--page <number>', '', '1')
-    .option('--limit <number>', '', '20')
+    .option('--page <number>', 'which page', pageNumber, 1)
+    .option('--limit <number>', 'how many on a page', pageLimit, 20)
     .action(act(list))
   const deployment = program.command('deployment').description('one deployment')
   deployment.command('show <id>').description('how it went').action(act(show))
@@ -40,7 +42,7 @@ export function registerDeployments(program: Command, act: Act): void {
 
 interface DeployOptions {
   readonly detach?: boolean
-  readonly timeout: string
+  readonly timeout: number
   readonly upload: boolean
   readonly dryRun?: boolean
 }
@@ -59,18 +61,21 @@ async function deploy(context: Context, options: DeployOptions, wanted?: string)
     return exit.ok
   }
   context.out.progress(context.text('deploying', { id: made.id }))
-  const ended = await follow(context, client, made.id, Number(options.timeout))
+  const ended = await follow(context, client, made.id, options.timeout)
   return tell(context, ended)
 }
 
 /** Whose files are to be uploaded: of the folder that is linked to this bot, unless they come from a repository. */
 function folderOf(context: Context, bot: Bot): string | undefined {
+  if (bot.type === 'git' || bot.repo !== null) return undefined
   const found = findLink(context.io.cwd)
-  return bot.type !== 'git' && bot.repo === null && found?.link.botId === bot.id ? found.folder : undefined
+  if (found?.link.botId === bot.id) return found.folder
+  // Old files that start again look like a deployment that worked, and an upload replaces all files: neither by guessing.
+  throw new CliError('not_linked', context.text('uploadWhat', { name: bot.name }), { exitCode: exit.usage })
 }
 
 async function showUpload(context: Context, folder: string | undefined): Promise<number> {
-  const packed = folder === undefined ? undefined : await packFolder(folder)
+  const packed = folder === undefined ? undefined : await packFolder(folder, context.text)
   const files = packed?.files ?? []
   await packed?.remove()
   context.out.result({ files, uploaded: false }, [...files, context.text('dryRun')].join('\n'))
@@ -82,7 +87,7 @@ async function upload(
   { client, bot, folder }: { client: Botberth; bot: Bot; folder: string },
 ): Promise<void> {
   context.out.progress(context.text('packing', { folder }))
-  const packed = await packFolder(folder)
+  const packed = await packFolder(folder, context.text)
   try {
     const size = formatBytes(packed.bytes.size)
     context.out.progress(context.text('uploading', { files: packed.files.length, size }))
@@ -93,10 +98,10 @@ async function upload(
 }
 
 /** Shows what it says and how long each step takes. */
-async function follow(context: Context, client: Botberth, id: string, seconds: number): Promise<Deployment> {
+async function follow(context: Context, client: Botberth, id: string, patience: number): Promise<Deployment> {
   const { out } = context
   const told = new Set<string>()
-  const late = AbortSignal.timeout(seconds * 1_000)
+  const late = AbortSignal.timeout(patience * 1_000)
   const signal = AbortSignal.any([context.signal, late])
   try {
     for await (const event of client.deployments.follow(id, { signal, onConnection: reconnecting(context) })) {
@@ -113,7 +118,7 @@ async function follow(context: Context, client: Botberth, id: string, seconds: n
     }
   } catch (error) {
     if (!late.aborted || context.signal.aborted) throw error
-    throw new CliError('timeout', context.text('deployTimedOut', { seconds }), { exitCode: exit.failed })
+    throw new CliError('timeout', context.text('deployTimedOut', { seconds: patience }), { exitCode: exit.failed })
   }
   return client.deployments.get(id, { signal: context.signal })
 }
@@ -148,13 +153,12 @@ function tell(context: Context, ended: Deployment): number {
 
 async function list(
   context: Context,
-  { page, limit }: { page: string; limit: string },
+  { page, limit }: { page: number; limit: number },
   wanted?: string,
 ): Promise<void> {
   const client = await context.client()
   const bot = await context.bot(client, wanted)
-  const query = { page: Number(page), limit: Number(limit) }
-  const found = await client.deployments.list(bot.id, query, { signal: context.signal })
+  const found = await client.deployments.list(bot.id, { page, limit }, { signal: context.signal })
   const rows = found.data.map((one) => [
     one.id,
     one.status,
@@ -165,22 +169,26 @@ async function list(
   ])
   const text =
     rows.length > 0
-      ? table(['ID', 'STATUS', 'SOURCE', 'COMMIT', 'TOOK', 'ASKED FOR'], rows)
+      ? context.table(['headId', 'headStatus', 'headSource', 'headCommit', 'headTook', 'headAskedFor'], rows)
       : context.text('noDeployments')
   context.out.result(found, text)
 }
 
 async function show(context: Context, _options: object, id = ''): Promise<void> {
   const client = await context.client()
+  const { text } = context
   const one = await client.deployments.get(id, { signal: context.signal })
   const rows = [
-    ['Id', one.id],
-    ['Status', one.status],
-    ['Source', one.source],
-    ['Commit', one.commitSha === null ? '-' : `${one.commitSha.slice(0, 12)} ${one.commitMsg?.split('\n')[0] ?? ''}`],
-    ['Asked for', formatTime(one.createdAt)],
+    [text('headId'), one.id],
+    [text('headStatus'), one.status],
+    [text('headSource'), one.source],
+    [
+      text('headCommit'),
+      one.commitSha === null ? '-' : `${one.commitSha.slice(0, 12)} ${one.commitMsg?.split('\n')[0] ?? ''}`,
+    ],
+    [text('headAskedFor'), formatTime(one.createdAt)],
     ...one.steps.map(({ name, status, durationMs }) => [name, `${status} ${formatSeconds(durationMs ?? 0)} s`]),
-    ...(one.error ? [['Error', `${one.error.message} (${one.error.code})`]] : []),
+    ...(one.error ? [[text('headError'), `${one.error.message} (${one.error.code})`]] : []),
   ]
   context.out.result(one, pairs(rows))
 }
@@ -215,10 +223,13 @@ async function rollBack(
 ): Promise<number> {
   const { signal, out } = context
   const client = await context.client()
-  const bot = await context.bot(client, wanted)
+  // In a linked folder the deployment may be all that is named.
+  const isOnlyId = deploymentId === undefined && wanted?.startsWith('dep_') === true
+  const [name, id] = isOnlyId ? [undefined, wanted] : [wanted, deploymentId]
+  const bot = await context.bot(client, name, { isExact: yes })
   const { data } = await client.deployments.list(bot.id, { limit: 100 }, { signal })
-  const [present, before] = data.filter(({ status }) => status === 'succeeded')
-  const target = deploymentId === undefined ? before : await client.deployments.get(deploymentId, { signal })
+  const present = data.find(({ status }) => status === 'succeeded')
+  const target = id === undefined ? releaseBefore(data, present) : await client.deployments.get(id, { signal })
   if (!target) throw new CliError('not_found', context.text('noEarlier'), { exitCode: exit.notFound })
   out.progress(context.text('rollingBack', { id: target.id, at: formatTime(target.createdAt) }))
   await context.confirm(bot.name, yes)
@@ -226,4 +237,11 @@ async function rollBack(
   const code = tell(context, await follow(context, client, made.id, 600))
   if (present) out.next(context.text('undo', { bot: bot.name, id: present.id }))
   return code
+}
+
+/** Of what was built. One that was only started again is the same release, and going back twice must not lead forth again. */
+function releaseBefore(all: readonly Deployment[], present: Deployment | undefined): Deployment | undefined {
+  const built = all.filter(({ status, rollbackOf }) => status === 'succeeded' && rollbackOf === null)
+  const at = built.findIndex(({ id }) => id === (present?.rollbackOf ?? present?.id))
+  return at < 0 ? undefined : built[at + 1]
 }

@@ -24,28 +24,28 @@ async function doctor(context: Context): Promise<number> {
     try {
       checks.push({ name, ok: true, detail: await work() })
     } catch (error) {
-      checks.push({ name, ok: false, detail: reportOf(error, context.text('loginHint')).message })
+      checks.push({ name, ok: false, detail: reportOf(error, context.text).message })
     }
   }
   const { signal } = context
   await check('server', async () => {
     const { status, db } = await context.makeClient().health({ signal })
-    if (status !== 'ok') throw new Error(`${context.url}: the database is ${db}.`)
+    if (status !== 'ok') throw new Error(context.text('databaseBad', { url: context.url, state: db }))
     return context.url
   })
   await check('version', async () => {
     const { version: theirs } = await context.makeClient().version({ signal, retries: 0 })
     const isSame = theirs.split('.')[0] === version.split('.')[0]
-    if (!isSame) throw new Error(`The server has ${theirs}, this is ${version}.`)
-    return `server ${theirs}, this ${version}`
+    if (!isSame) throw new Error(context.text('versionsDiffer', { theirs, ours: version }))
+    return context.text('versions', { theirs, ours: version })
   })
   await check('clock', async () => {
     const answer = await fetch(`${context.url}/api/v1/version`, { signal })
     const skewMs = Date.now() - Date.parse(answer.headers.get('date') ?? '')
-    if (Number.isNaN(skewMs)) return 'the server does not say'
+    if (Number.isNaN(skewMs)) return context.text('clockUnknown')
     if (Math.abs(skewMs) > skewMaxMs)
-      throw new Error(`This clock and the server’s differ by ${Math.round(skewMs / 1_000)} s.`)
-    return 'in step with the server'
+      throw new Error(context.text('clockWrong', { seconds: Math.round(skewMs / 1_000) }))
+    return context.text('clockGood')
   })
   await check('key', async () => (await (await context.client()).me.get({ signal, retries: 0 })).name)
   const link = findLink(context.io.cwd)

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import type { Botberth } from '@botberth/sdk'
+import type { Bot, Botberth } from '@botberth/sdk'
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
-import { table } from '../io.ts'
 import type { Act } from '../program.ts'
+import { writePrivate } from '../settings.ts'
 
 interface Variable {
   readonly key: string
@@ -19,6 +21,9 @@ interface ChangeOptions {
   readonly restart?: boolean
   readonly dryRun?: boolean
   readonly secret?: boolean
+}
+
+interface Named {
   readonly bot?: string
 }
 
@@ -49,6 +54,11 @@ export function registerEnv(program: Command, act: Act): void {
     .option('--dry-run', 'only show what would change')
     .action(act(importFile))
   env
+    .command('edit')
+    .description('change them in your editor, which VISUAL or EDITOR names; secret ones stay as they are')
+    .option('--restart', 'restart the bot')
+    .action(act(edit))
+  env
     .command('pull [file]')
     .description('write them to a file, .env unless named; secret ones are left out')
     .option('--force', 'replace the file')
@@ -61,7 +71,13 @@ export function registerEnv(program: Command, act: Act): void {
     .action(act(runWith))
 }
 
-async function load(context: Context, name?: string) {
+interface Loaded {
+  readonly client: Botberth
+  readonly bot: Bot
+  readonly variables: readonly Variable[]
+}
+
+async function load(context: Context, name?: string): Promise<Loaded> {
   const client = await context.client()
   const bot = await context.bot(client, name)
   const { variables } = await client.variables.list(bot.id, { signal: context.signal })
@@ -73,9 +89,12 @@ async function list(context: Context, { reveal, bot }: { reveal?: boolean; bot?:
   const shown = variables.map((one) => (reveal ? one : { ...one, value: null }))
   const rows = variables.map(({ key, value, secret }) => [
     key,
-    secret ? '(secret)' : reveal ? quote(value ?? '').replaceAll('\n', '\\n') : '••••',
+    secret ? context.text('secretMark') : reveal ? (value ?? '').replaceAll('\n', '\\n') : '••••',
   ])
-  context.out.result(shown, rows.length > 0 ? table(['NAME', 'VALUE'], rows) : context.text('noVariables'))
+  context.out.result(
+    shown,
+    rows.length > 0 ? context.table(['headName', 'headValue'], rows) : context.text('noVariables'),
+  )
 }
 
 async function get(context: Context, { bot }: { bot?: string }, name = ''): Promise<void> {
@@ -87,7 +106,7 @@ async function get(context: Context, { bot }: { bot?: string }, name = ''): Prom
   context.out.result(found, found.value)
 }
 
-async function set(context: Context, options: ChangeOptions, ...[pairs]: unknown[]): Promise<void> {
+async function set(context: Context, options: ChangeOptions & Named, ...[pairs]: unknown[]): Promise<void> {
   const given = (pairs as string[]).map((text) => {
     const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
     if (key !== undefined && value !== undefined) return { key, value }
@@ -106,33 +125,84 @@ async function set(context: Context, options: ChangeOptions, ...[pairs]: unknown
   }
   const names = given.map(({ key }) => key)
   context.out.result({ set: names }, context.text('variablesSet', { count: names.length }))
-  await finish(context, { client, botId: bot.id, isNeeded: isWaiting.includes(true), ...options })
+  await finish(context, { client, botId: bot.id, isNeeded: isWaiting.includes(true), restart: options.restart })
 }
 
-async function unset(context: Context, options: ChangeOptions, ...[names]: unknown[]): Promise<void> {
+async function unset(context: Context, options: ChangeOptions & Named, ...[names]: unknown[]): Promise<void> {
   const { client, bot } = await load(context, options.bot)
   const given = names as string[]
   for (const key of given) await client.variables.delete(bot.id, key, { signal: context.signal })
   context.out.result({ unset: given }, given.map((name) => context.text('variableUnset', { name })).join('\n'))
-  await finish(context, { client, botId: bot.id, isNeeded: true, ...options })
+  await finish(context, { client, botId: bot.id, isNeeded: true, restart: options.restart })
 }
 
 /** What it takes for the bot to see the change. */
 async function finish(
   context: Context,
-  { client, botId, isNeeded, restart }: { client: Botberth; botId: string; isNeeded: boolean; restart?: boolean },
+  {
+    client,
+    botId,
+    isNeeded,
+    restart,
+  }: { client: Botberth; botId: string; isNeeded: boolean; restart: boolean | undefined },
 ): Promise<void> {
   if (!isNeeded) return
   if (restart) await client.servers.restart(botId, { signal: context.signal })
   else context.out.next(context.text('restartNeeded'))
 }
 
-async function importFile(context: Context, options: ChangeOptions & { replace?: boolean }, file = '-'): Promise<void> {
-  const text = file === '-' ? await context.readStdin() : readFileSync(join(context.io.cwd, file), 'utf8')
+async function importFile(
+  context: Context,
+  options: ChangeOptions & Named & { replace?: boolean },
+  file = '-',
+): Promise<void> {
+  const text = file === '-' ? await context.readStdin() : readFileSync(resolve(context.io.cwd, file), 'utf8')
   checkLines(context, file, text)
+  const loaded = await load(context, options.bot)
+  const gone = options.replace === true ? loaded.variables.map(({ key }) => key) : []
+  await apply(context, { ...options, ...loaded, text, gone })
+}
+
+async function edit(context: Context, options: ChangeOptions & Named): Promise<void> {
+  const loaded = await load(context, options.bot)
+  context.needTerminal('`env import FILE`')
+  const shown = loaded.variables.flatMap(({ key, value }) => {
+    const text = value === null ? undefined : quote(value)
+    return text === undefined ? [] : [{ key, text }]
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'botberth-env-'))
+  try {
+    const path = join(folder, `${loaded.bot.name.replace(/[^\w-]/g, '_')}.env`)
+    writePrivate(path, shown.map(({ key, text }) => `${key}=${text}\n`).join(''))
+    await openEditor(context, path)
+    const text = readFileSync(path, 'utf8')
+    checkLines(context, path, text)
+    // What was not there to be seen was not removed either.
+    await apply(context, { ...options, ...loaded, text, gone: shown.map(({ key }) => key) })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function openEditor({ io, text }: Context, path: string): Promise<void> {
+  const words = (io.env['VISUAL'] || io.env['EDITOR'] || 'vi').split(/\s+/)
+  const [command = '', ...args] = words
+  const child = spawn(command, [...args, path], { stdio: 'inherit' })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  if (code !== 0) throw new CliError('not_confirmed', text('notConfirmed'), { exitCode: exit.failed })
+}
+
+interface Change extends ChangeOptions, Loaded {
+  /** Of a .env file. */
+  readonly text: string
+  /** Those that go unless they stand in it. */
+  readonly gone: readonly string[]
+}
+
+async function apply(context: Context, change: Change): Promise<void> {
+  const { client, bot, variables, text, gone, ...options } = change
   const wanted = new Map(Object.entries(parseEnv(text) as Record<string, string>))
-  const { client, bot, variables } = await load(context, options.bot)
-  const diff = compare(variables, wanted, options.replace === true)
+  const diff = compare(variables, wanted, gone)
   const isEmpty = diff.added.length + diff.changed.length + diff.removed.length === 0
   context.out.progress(isEmpty ? context.text('diffNone') : showDiff(context, diff))
   if (options.dryRun || isEmpty) {
@@ -154,7 +224,7 @@ async function importFile(context: Context, options: ChangeOptions & { replace?:
   )
   const count = diff.added.length + diff.changed.length
   context.out.result({ ...diff, applied: true }, context.text('variablesSet', { count }))
-  await finish(context, { client, botId: bot.id, isNeeded: answer.restartRequired, ...options })
+  await finish(context, { client, botId: bot.id, isNeeded: answer.restartRequired, restart: options.restart })
 }
 
 /** `parseEnv` passes over what it does not understand; people would miss it later. */
@@ -173,14 +243,14 @@ interface Diff {
   readonly removed: readonly string[]
 }
 
-function compare(now: readonly Variable[], wanted: ReadonlyMap<string, string>, isReplacing: boolean): Diff {
+function compare(now: readonly Variable[], wanted: ReadonlyMap<string, string>, gone: readonly string[]): Diff {
   const known = new Map(now.map((variable) => [variable.key, variable]))
   return {
     added: [...wanted.keys()].filter((key) => !known.has(key)),
     changed: [...wanted]
       .filter(([key, value]) => known.has(key) && known.get(key)?.value !== value)
       .map(([key]) => key),
-    removed: isReplacing ? now.map(({ key }) => key).filter((key) => !wanted.has(key)) : [],
+    removed: gone.filter((key) => !wanted.has(key)),
   }
 }
 
@@ -198,16 +268,17 @@ async function pull(
   file = '.env',
 ): Promise<void> {
   const { variables } = await load(context, name)
-  const path = join(context.io.cwd, file)
+  const { out } = context
+  const path = resolve(context.io.cwd, file)
   if (existsSync(path) && !force)
     throw new CliError('file_exists', context.text('fileExists', { file }), { exitCode: exit.rejected })
-  const known = variables.filter(({ value }) => value !== null)
-  writeFileSync(path, known.map(({ key, value }) => `${key}=${quote(value ?? '')}\n`).join(''), { mode: 0o600 })
-  context.out.result(
-    { file, variables: known.map(({ key }) => key) },
-    context.text('pulled', { count: known.length, file }),
-  )
+  const written = variables.map(({ key, value }) => ({ key, text: value === null ? undefined : quote(value) }))
+  const known = written.filter(({ text }) => text !== undefined)
+  writePrivate(path, known.map(({ key, text }) => `${key}=${text}\n`).join(''))
+  out.result({ file, variables: known.map(({ key }) => key) }, context.text('pulled', { count: known.length, file }))
   tellSecrets(context, variables)
+  const lost = variables.filter(({ key, value }) => value !== null && !known.some((one) => one.key === key))
+  if (lost.length > 0) out.progress(context.text('unwritable', { names: lost.map(({ key }) => key).join(', ') }))
 }
 
 function tellSecrets(context: Context, variables: readonly Variable[]): void {
@@ -215,10 +286,11 @@ function tellSecrets(context: Context, variables: readonly Variable[]): void {
   if (names.length > 0) context.out.progress(context.text('secretsLeftOut', { names: names.join(', ') }))
 }
 
-function quote(value: string): string {
+/** As `parseEnv` reads it again; undefined: there is no way to write it. */
+function quote(value: string): string | undefined {
   if (/^[\w./:@%+,-]*$/.test(value)) return value
-  const mark = ["'", '"', '`'].find((one) => !value.includes(one)) ?? "'"
-  return mark + value + mark
+  const written = ["'", '"', '`'].map((mark) => mark + value + mark)
+  return written.find((text) => parseEnv(`A=${text}`)['A'] === value)
 }
 
 async function runWith(context: Context, { bot }: { bot?: string }, ...[words]: unknown[]): Promise<number> {
@@ -228,8 +300,8 @@ async function runWith(context: Context, { bot }: { bot?: string }, ...[words]: 
   const values = variables.flatMap(({ key, value }) => (value === null ? [] : [[key, value]]))
   const { BOTBERTH_API_KEY: _, ...env } = process.env
   const child = spawn(command, args, { stdio: 'inherit', env: { ...env, ...Object.fromEntries(values) } })
-  return new Promise((resolve, reject) => {
+  return new Promise((done, reject) => {
     child.once('error', (error) => reject(new CliError('not_started', error.message, { exitCode: exit.failed })))
-    child.once('exit', (code, signal) => resolve(code ?? (signal === 'SIGINT' ? exit.interrupted : exit.failed)))
+    child.once('exit', (code, signal) => done(code ?? (signal === 'SIGINT' ? exit.interrupted : exit.failed)))
   })
 }

@@ -3,7 +3,8 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatTime } from '../format.ts'
-import { pairs, table } from '../io.ts'
+import { pairs } from '../io.ts'
+import { pageLimit, pageNumber } from '../numbers.ts'
 import type { Act } from '../program.ts'
 
 export function registerList(program: Command, act: Act): void {
@@ -16,8 +17,8 @@ export function registerList(program: Command, act: Act): void {
     .option('--tag <tag>', 'only with this tag')
     .option('--sort <order>', 'votes, servers or newest', 'votes')
     .option('--certified', 'only with the check mark')
-    .option('--page <number>', '', '1')
-    .option('--limit <number>', '', '20')
+    .option('--page <number>', 'which page', pageNumber, 1)
+    .option('--limit <number>', 'how many on a page', pageLimit, 20)
     .action(act(search))
   list.command('show <id>').description('one listed bot').action(act(show))
   list.command('stats <servers>').description('tell in how many servers the bot is').action(act(stats))
@@ -33,8 +34,7 @@ function visitor({ url }: Context): BotList {
 }
 
 async function bot(context: Context): Promise<BotList> {
-  const fromStdin = context.options.apiKeyStdin ? await context.readStdin() : undefined
-  const apiKey = fromStdin ?? context.io.env['BOTBERTH_LIST_KEY']
+  const apiKey = await context.givenKey('BOTBERTH_LIST_KEY')
   if (!apiKey) throw new CliError('login_needed', context.text('noListKey'), { exitCode: exit.loginNeeded })
   return new BotList({ url: context.url, retries: 2, apiKey })
 }
@@ -43,8 +43,8 @@ interface SearchOptions {
   readonly tag?: string
   readonly sort: string
   readonly certified?: boolean
-  readonly page: string
-  readonly limit: string
+  readonly page: number
+  readonly limit: number
 }
 
 async function search(context: Context, options: SearchOptions, ...words: unknown[]): Promise<void> {
@@ -56,8 +56,8 @@ async function search(context: Context, options: SearchOptions, ...words: unknow
       ...(tag !== undefined && { tag }),
       ...(certified && { certified }),
       sort: sort as 'votes',
-      page: Number(page),
-      limit: Number(limit),
+      page,
+      limit,
     },
     { signal: context.signal },
   )
@@ -68,20 +68,21 @@ async function search(context: Context, options: SearchOptions, ...words: unknow
     String(votesThisMonth),
     shortDescription,
   ])
-  const head = ['ID', 'NAME', 'SERVERS', 'VOTES', 'WHAT IT DOES']
-  context.out.result(found, rows.length > 0 ? table(head, rows) : context.text('nothing'))
+  const head = ['headId', 'headName', 'headServers', 'headVotes', 'headDescription'] as const
+  context.out.result(found, rows.length > 0 ? context.table(head, rows) : context.text('nothing'))
 }
 
 async function show(context: Context, _options: object, id = ''): Promise<void> {
+  const { text } = context
   const one = await visitor(context).bots.get(id, { signal: context.signal })
   const rows = [
-    ['Name', one.isCertified ? `${one.name} ✔` : one.name],
-    ['Id', one.botId],
-    ['Servers', String(one.serverCount ?? '-')],
-    ['Votes', `${one.votesThisMonth} this month, ${one.votesTotal} in all`],
-    ['Tags', one.tags.join(', ')],
-    ['Listed', formatTime(one.createdAt)],
-    ['Page', `${context.url}/list/bots/${one.botId}`],
+    [text('headName'), one.isCertified ? `${one.name} ✔` : one.name],
+    [text('headId'), one.botId],
+    [text('headServers'), String(one.serverCount ?? '-')],
+    [text('headVotes'), text('votes', { month: one.votesThisMonth, total: one.votesTotal })],
+    [text('headTags'), one.tags.join(', ')],
+    [text('headListed'), formatTime(one.createdAt)],
+    [text('headPage'), `${context.url}/list/bots/${one.botId}`],
     ['', one.shortDescription],
   ]
   context.out.result(one, pairs(rows))

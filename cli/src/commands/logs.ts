@@ -1,7 +1,8 @@
 import type { LogLines, Operations } from '@botberth/sdk'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Context } from '../context.ts'
 import { formatTime } from '../format.ts'
+import { wholeNumber } from '../numbers.ts'
 import type { Act } from '../program.ts'
 import { reconnecting } from './deployments.ts'
 
@@ -25,20 +26,14 @@ export function registerLogs(program: Command, act: Act): void {
     .command('logs [bot]')
     .description('what a bot wrote')
     .option('-f, --follow', 'and what it writes from now on')
-    .option('-n, --lines <number>', `how many lines, at most ${most}`, count, 100)
-    .option('--since <time>', 'from this time on: 2026-01-31T12:00:00Z, or 10m, 2h, 3d ago')
-    .option('--until <time>', 'up to this time')
+    .option('-n, --lines <number>', `how many lines, at most ${most}`, wholeNumber(1, most), 100)
+    .option('--since <time>', 'from this time on: 2026-01-31T12:00:00Z, or 10m, 2h, 3d ago', timeOf)
+    .addOption(new Option('--until <time>', 'up to this time').argParser(timeOf).conflicts('follow'))
     .option('--stream <stream>', 'stdout, stderr or system')
     .option('--grep <text>', 'only lines that hold this text')
     .option('--phase <phase>', 'only lines of this phase')
     .option('-t, --timestamps', 'with the time of each line')
     .action(act(logs))
-}
-
-function count(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1 || value > most) throw new InvalidArgumentError(`1 to ${most}.`)
-  return value
 }
 
 async function logs(context: Context, options: Options, name?: string): Promise<void> {
@@ -55,35 +50,45 @@ async function logs(context: Context, options: Options, name?: string): Promise<
     return
   }
   const topics = [`bot:${bot.id}:logs`]
-  for await (const event of client.stream(topics, {
-    tail: options.lines,
-    signal,
-    onConnection: reconnecting(context),
-  })) {
-    if (event.type === 'logs') for (const line of event.lines) show(line)
-    if (event.type === 'gap') out.progress(context.text('gap', { count: event.firstSeq }))
+  // What is older than `--since` is passed over, so that more has to be asked for.
+  const tail = options.since === undefined ? options.lines : most
+  let last: number | undefined
+  for await (const event of client.stream(topics, { tail, signal, onConnection: reconnecting(context) })) {
+    if (event.type === 'gap') tellGap(context, event.firstSeq, last)
+    if (event.type !== 'logs') continue
+    for (const line of event.lines) show(line)
+    last = event.lines.at(-1)?.seq ?? last
   }
 }
 
+function tellGap({ out, text }: Context, firstSeq: number, last: number | undefined): void {
+  const missing = last === undefined ? null : firstSeq - last - 1
+  if (out.isJson) out.line({ type: 'gap', firstSeq, missing }, '')
+  else out.progress(missing === null ? text('gapAtFirst') : text('gap', { count: missing }))
+}
+
 /** As the server does it for lines that are there already. */
-function matches({ stream, text }: Line, { stream: wanted, grep }: Options): boolean {
-  return (!wanted || stream === wanted) && (!grep || text.toLowerCase().includes(grep.toLowerCase()))
+function matches({ at, stream, text }: Line, { since, stream: wanted, grep }: Options): boolean {
+  const isLate = since === undefined || Date.parse(at) >= Date.parse(since)
+  return isLate && (!wanted || stream === wanted) && (!grep || text.toLowerCase().includes(grep.toLowerCase()))
 }
 
 function queryOf({ lines, since, until, stream, grep }: Options): Operations['readServerLogs']['query'] {
   return {
     tail: lines,
-    ...(since !== undefined && { since: timeOf(since) }),
-    ...(until !== undefined && { until: timeOf(until) }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
     ...(stream !== undefined && { stream }),
     ...(grep !== undefined && { q: grep }),
   }
 }
 
-const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 
 function timeOf(text: string): string {
   const [, value, unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? []
-  if (value === undefined) return text
-  return new Date(Date.now() - Number(value) * (seconds[unit] ?? 1) * 1_000).toISOString()
+  const time = value === undefined ? Date.parse(text) : Date.now() - Number(value) * (unitSeconds[unit] ?? 1) * 1_000
+  // Also what lies too far back for a date.
+  if (Number.isNaN(new Date(time).getTime())) throw new InvalidArgumentError('2026-01-31T12:00:00Z, 10m, 2h, 3d.')
+  return new Date(time).toISOString()
 }

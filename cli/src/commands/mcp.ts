@@ -13,6 +13,7 @@ export function registerMcp(program: Command, act: Act): void {
 }
 
 async function serve(context: Context, { write }: { write?: boolean }): Promise<void> {
+  context.needStdin()
   const client = await context.client()
   // Its library is more than all the rest together.
   const { serveTools } = await import('../mcp/serve.ts')

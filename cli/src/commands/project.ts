@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Bot, Botberth } from '@botberth/sdk'
 import type { Command } from 'commander'
+import { openBrowser } from '../browser.ts'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import type { Act } from '../program.ts'
@@ -43,8 +43,9 @@ async function init(context: Context, options: InitOptions, folder = '.'): Promi
     },
     { signal: context.signal },
   )
-  await download(context, { client, botId: bot.id, into: path, at: '' })
+  // First of all: if the rest fails, the folder still knows its bot.
   tie(context, bot, path)
+  await download(context, { client, botId: bot.id, into: path, at: '' })
   context.out.result({ bot, folder: path }, context.text('created', { name: bot.name, id: bot.id }))
   context.out.next(context.text('nextDeploy'))
 }
@@ -98,17 +99,10 @@ async function unlink(context: Context): Promise<void> {
   context.out.result({ unlinked: isRemoved }, context.text(isRemoved ? 'unlinked' : 'notLinked', { folder }))
 }
 
-const openers: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open' }
-
 async function open(context: Context, _options: object, wanted?: string): Promise<void> {
   const client = await context.client()
   const bot = await context.bot(client, wanted)
   const url = `${context.url}/bots/${bot.id}`
   context.out.result({ url }, url)
-  const opener = openers[process.platform]
-  if (!context.out.isInteractive || opener === undefined) return
-  // It is printed already: no browser, no harm.
-  spawn(opener, [url], { stdio: 'ignore', detached: true })
-    .once('error', () => {})
-    .unref()
+  openBrowser(context, url)
 }

@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatTime } from '../format.ts'
-import { table } from '../io.ts'
 import type { Act } from '../program.ts'
 
 export function registerRepos(program: Command, act: Act): void {
@@ -42,14 +41,17 @@ async function installations(context: Context): Promise<void> {
     repositorySelection,
   ])
   const none = context.text('codehostNone', { url: found.installUrl ?? '' })
-  context.out.result(found, rows.length > 0 ? table(['ID', 'ACCOUNT', 'REPOSITORIES'], rows) : none)
+  context.out.result(found, rows.length > 0 ? context.table(['headId', 'headAccount', 'headRepositories'], rows) : none)
 }
 
 async function list(context: Context, _options: object, installation = ''): Promise<void> {
   const client = await context.client()
   const found = await client.codehost.repos(Number(installation), { signal: context.signal })
   const rows = found.map((repo) => [repo.fullName, repo.private ? 'private' : 'public', repo.defaultBranch])
-  context.out.result(found, rows.length > 0 ? table(['NAME', 'VISIBLE', 'BRANCH'], rows) : context.text('nothing'))
+  context.out.result(
+    found,
+    rows.length > 0 ? context.table(['headName', 'headVisible', 'headBranch'], rows) : context.text('nothing'),
+  )
 }
 
 interface ConnectOptions {

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatBytes, formatDuration, formatTime } from '../format.ts'
 import { pairs } from '../io.ts'
+import { seconds } from '../numbers.ts'
 import type { Act } from '../program.ts'
 
 type Signal = 'start' | 'stop' | 'restart' | 'kill'
@@ -19,7 +20,7 @@ export function registerServers(program: Command, act: Act): void {
       .command(`${signal} [bot]`)
       .description(text)
       .option('--wait', 'until it is done')
-      .option('--timeout <seconds>', 'how long to wait at most', '60')
+      .option('--timeout <seconds>', 'how long to wait at most', seconds, 60)
       .action(act((context, options: PowerOptions, bot) => power(context, { ...options, signal }, bot)))
   }
   program
@@ -31,7 +32,7 @@ export function registerServers(program: Command, act: Act): void {
 
 interface PowerOptions {
   readonly wait?: boolean
-  readonly timeout: string
+  readonly timeout: number
 }
 
 async function power(
@@ -46,7 +47,7 @@ async function power(
     context.out.result(answer, context.text('power', { name: bot.name, signal: answer.state }))
     return
   }
-  const deadline = Date.now() + Number(timeout) * 1_000
+  const deadline = Date.now() + timeout * 1_000
   for (;;) {
     const resources = await client.servers.resources(bot.id, { signal: context.signal })
     if (resources.state === wanted[signal]) {
@@ -67,7 +68,7 @@ async function status(context: Context, { watch }: { watch?: boolean }, name?: s
   const { signal, out } = context
   if (!watch) {
     const resources = await client.servers.resources(bot.id, { signal })
-    out.result({ ...resources, expiresAt: bot.expiresAt }, describe(bot, resources))
+    out.result({ ...resources, expiresAt: bot.expiresAt }, describe(context, bot, resources))
     return
   }
   for await (const event of client.stream([`bot:${bot.id}:resources`, `bot:${bot.id}:state`], { signal })) {
@@ -77,19 +78,22 @@ async function status(context: Context, { watch }: { watch?: boolean }, name?: s
   }
 }
 
-function describe(bot: Bot, resources: Resources): string {
+function describe({ text }: Context, bot: Bot, resources: Resources): string {
   const { lastExit, restartAt } = resources
+  const of = (used: number, limit: number) => text('usedOf', { used: formatBytes(used), limit: formatBytes(limit) })
+  const traffic = { in: formatBytes(resources.networkRxBytes), out: formatBytes(resources.networkTxBytes) }
+  const left = formatDuration(Date.parse(bot.expiresAt) - Date.now())
   const rows = [
-    ['State', resources.state],
-    ['Up for', resources.state === 'running' ? formatDuration(resources.uptimeMs) : '-'],
+    [text('headState'), resources.state],
+    [text('headUp'), resources.state === 'running' ? formatDuration(resources.uptimeMs) : '-'],
     ['CPU', `${resources.cpuPercent.toFixed(1)} %`],
-    ['Memory', `${formatBytes(resources.memoryBytes)} of ${formatBytes(resources.memoryLimitBytes)}`],
-    ['Disk', `${formatBytes(resources.diskBytes)} of ${formatBytes(resources.diskLimitBytes)}`],
-    ['Network', `${formatBytes(resources.networkRxBytes)} in, ${formatBytes(resources.networkTxBytes)} out`],
-    ['Restarts', String(resources.restarts)],
-    ...(lastExit ? [['Last exit', lastExit.signal ?? `code ${lastExit.code}`]] : []),
-    ...(restartAt === null ? [] : [['Restarts at', formatTime(restartAt)]]),
-    ['Expires', `${formatTime(bot.expiresAt)} (in ${formatDuration(Date.parse(bot.expiresAt) - Date.now())})`],
+    [text('headMemory'), of(resources.memoryBytes, resources.memoryLimitBytes)],
+    [text('headDisk'), of(resources.diskBytes, resources.diskLimitBytes)],
+    [text('headNetwork'), text('traffic', traffic)],
+    [text('headRestarts'), String(resources.restarts)],
+    ...(lastExit ? [[text('headLastExit'), lastExit.signal ?? String(lastExit.code)]] : []),
+    ...(restartAt === null ? [] : [[text('headRestartsAt'), formatTime(restartAt)]]),
+    [text('headExpires'), `${formatTime(bot.expiresAt)} (${left})`],
   ]
   return pairs(rows)
 }

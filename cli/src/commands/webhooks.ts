@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatTime } from '../format.ts'
-import { table } from '../io.ts'
 import type { Act } from '../program.ts'
 
 const events = ['deploy.completed', 'server.crashed', 'backup.completed'] as const
@@ -42,8 +41,8 @@ async function list(context: Context): Promise<void> {
     names.join(','),
     url,
   ])
-  const head = ['ID', 'STATUS', 'FAILED', 'EVENTS', 'URL']
-  context.out.result(found, rows.length > 0 ? table(head, rows) : context.text('noWebhooks'))
+  const head = ['headId', 'headStatus', 'headFailed', 'headEvents', 'headUrl'] as const
+  context.out.result(found, rows.length > 0 ? context.table(head, rows) : context.text('noWebhooks'))
 }
 
 async function show(context: Context, _options: object, id = ''): Promise<void> {
@@ -103,8 +102,8 @@ async function deliveries(context: Context, _options: object, id = ''): Promise<
     String(attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error ?? '-'),
     formatTime(createdAt),
   ])
-  const head = ['ID', 'EVENT', 'STATUS', 'ATTEMPTS', 'LAST ANSWER', 'MADE']
-  context.out.result(found, rows.length > 0 ? table(head, rows) : context.text('nothing'))
+  const head = ['headId', 'headEvent', 'headStatus', 'headAttempts', 'headLastAnswer', 'headCreated'] as const
+  context.out.result(found, rows.length > 0 ? context.table(head, rows) : context.text('nothing'))
 }
 
 async function delivery(context: Context, _options: object, id = '', deliveryId = ''): Promise<void> {

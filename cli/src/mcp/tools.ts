@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bot, Botberth, Deployment } from '@botberth/sdk'
 import { BotList } from '@botberth/sdk'
@@ -7,6 +8,10 @@ import type { Context } from '../context.ts'
 interface With {
   readonly context: Context
   readonly client: Botberth
+  /** Whoever may set values may see them. */
+  readonly isWriting: boolean
+  /** Once nobody waits for an answer any more. */
+  readonly left: AbortSignal
 }
 
 export interface Tool {
@@ -34,6 +39,8 @@ const deployWaitMs = 120_000
 const pollMs = 1_000
 
 const find = ({ context, client }: With, name: string) => context.bot(client, name)
+/** For what changes something: an assistant that is wrong about a name must not hit the next best one. */
+const findExact = ({ context, client }: With, name: string) => context.bot(client, name, { isExact: true })
 
 const brief = ({ id, name, type, status, server, lastDeployment, expiresAt }: Bot) => ({
   id,
@@ -97,9 +104,13 @@ export const tools: Readonly<Record<string, Tool>> = {
     },
   ),
   list_variables: tool(
-    'The environment variables of a bot and its start command. Values of secret ones are not shown.',
+    'The environment variables of a bot and its start command. Without `--write` their names only; values of secret ones never.',
     { bot },
-    async ({ bot: name }, given) => given.client.variables.list((await find(given, name)).id),
+    async ({ bot: name }, given) => {
+      const found = await given.client.variables.list((await find(given, name)).id)
+      if (given.isWriting) return found
+      return { ...found, variables: found.variables.map(({ value: _, ...rest }) => rest) }
+    },
   ),
   list_templates: tool('Templates that a bot can be made from.', {}, (_, { client }) =>
     client.templates.listAsCaller(),
@@ -116,7 +127,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     'Deploy a bot from its repository, or from the files that the server has, and wait up to two minutes for the end.',
     { bot },
     async ({ bot: name }, given) => {
-      const { id } = await find(given, name)
+      const { id } = await findExact(given, name)
       const made = await given.client.deployments.create({ botId: id, source: 'mcp' })
       return untilEnded(given, made)
     },
@@ -126,7 +137,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     'Start the release of an earlier deployment again. Variables, and what the bot wrote, stay as they are.',
     { bot, deployment: z.string().describe('id of a deployment that succeeded') },
     async ({ bot: name, deployment }, given) => {
-      const { id } = await find(given, name)
+      const { id } = await findExact(given, name)
       return untilEnded(given, await given.client.deployments.rollBack(id, { deploymentId: deployment }))
     },
     writing,
@@ -134,26 +145,26 @@ export const tools: Readonly<Record<string, Tool>> = {
   set_power: tool(
     'Start, stop or restart a bot.',
     { bot, signal: z.enum(['start', 'stop', 'restart']) },
-    async ({ bot: name, signal }, given) => given.client.servers[signal]((await find(given, name)).id),
+    async ({ bot: name, signal }, given) => given.client.servers[signal]((await findExact(given, name)).id),
     writing,
   ),
   set_variable: tool(
     'Set an environment variable. It counts from the next start on.',
     { bot, key: z.string(), value: z.string() },
     async ({ bot: name, key, value }, given) =>
-      given.client.variables.set((await find(given, name)).id, { key, value }),
+      given.client.variables.set((await findExact(given, name)).id, { key, value }),
     writing,
   ),
   delete_variable: tool(
     'Remove an environment variable.',
     { bot, key: z.string() },
-    async ({ bot: name, key }, given) => given.client.variables.delete((await find(given, name)).id, key),
+    async ({ bot: name, key }, given) => given.client.variables.delete((await findExact(given, name)).id, key),
     { ...writing, isDestructive: true },
   ),
   renew_bot: tool(
     'Let a bot run for seven more days.',
     { bot },
-    async ({ bot: name }, given) => brief(await given.client.bots.renew((await find(given, name)).id)),
+    async ({ bot: name }, given) => brief(await given.client.bots.renew((await findExact(given, name)).id)),
     writing,
   ),
 }
@@ -163,11 +174,11 @@ async function describe(client: Botberth, deployment: Deployment): Promise<unkno
   return { ...deployment, lastLines: data.map(({ phase, text }) => `${phase}: ${text}`) }
 }
 
-async function untilEnded({ client, context }: With, made: Deployment): Promise<unknown> {
+async function untilEnded({ client, left }: With, made: Deployment): Promise<unknown> {
   const deadline = Date.now() + deployWaitMs
   let deployment = made
-  while (deployment.finishedAt === null && Date.now() < deadline) {
-    await sleep(pollMs, undefined, { signal: context.signal })
+  while (deployment.finishedAt === null && Date.now() < deadline && !left.aborted) {
+    await Promise.race([sleep(pollMs), once(left, 'abort')])
     deployment = await client.deployments.get(made.id)
   }
   return describe(client, deployment)

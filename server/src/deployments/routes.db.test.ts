@@ -33,6 +33,7 @@ test('a deployment is asked for, and answers with everything the contract names'
     branch: null,
     commitSha: null,
     commitMsg: null,
+    rollbackOf: null,
     error: null,
     steps: [],
     createdAt: server.clock.now().toISOString(),

@@ -87,6 +87,7 @@ export function deploymentJson(row: DeploymentRow): AnswerOf<'getDeployment'> {
     branch: row.branch,
     commitSha: row.commit_sha,
     commitMsg: row.commit_msg,
+    rollbackOf: row.rollback_of,
     error: row.error,
     steps: stepsOf(row),
     createdAt: row.created_at.toISOString(),

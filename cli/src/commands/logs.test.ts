@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { json, startServer } from '@botberth/sdk/test/server.ts'
+import { call } from '../../test/call.ts'
+
+const topic = 'bot:bot_1:logs'
+const line = (seq: number, at: string) => ({ seq, at, stream: 'stdout', phase: 'run', text: `line ${seq}` })
+
+async function start() {
+  const { seen, url } = await startServer((request, response) => {
+    if (!request.url?.includes('/stream')) return json(response, 200, { data: [{ id: 'bot_1', name: 'a' }] })
+    const tell = (name: string, data: object) =>
+      response.write(`event: ${name}\ndata: ${JSON.stringify({ topic, ...data })}\n\n`)
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    tell('gap', { firstSeq: 3 })
+    tell('logs', { lines: [line(3, '2026-01-01T00:00:00Z'), line(4, '2026-01-03T00:00:00Z')] })
+    tell('gap', { firstSeq: 9 })
+    tell('gone', {})
+  })
+  return { seen, env: { BOTBERTH_URL: url, BOTBERTH_API_KEY: 'svc_live_x' } }
+}
+
+test('what is followed begins where it is asked to, and tells how many lines are missing', async () => {
+  const { env } = await start()
+  const { code, stdout, stderr } = await call(['logs', 'a', '-f', '--since', '2026-01-02T00:00:00Z'], { env })
+  assert.deepEqual([code, stdout], [0, 'line 4\n'])
+  assert.match(stderr, /earlier lines are no longer kept/)
+  assert.match(stderr, /… 4 lines are no longer kept/)
+})
+
+test('as JSON a gap is told too', async () => {
+  const { env } = await start()
+  const { stdout } = await call(['logs', 'a', '-f', '--json'], { env })
+  const said = stdout
+    .trim()
+    .split('\n')
+    .map((text) => JSON.parse(text) as { type?: string; missing?: number; seq?: number })
+  assert.deepEqual(
+    said.map(({ type, missing, seq }) => [type, missing, seq]),
+    [
+      ['gap', null, undefined],
+      [undefined, undefined, 3],
+      [undefined, undefined, 4],
+      ['gap', 4, undefined],
+    ],
+  )
+})
+
+test('times are understood before anything is asked', async () => {
+  const { env, seen } = await start()
+  for (const args of [
+    ['--since', 'yesterday'],
+    ['--since', '999999999999d'],
+    ['-f', '--until', '1h'],
+  ])
+    assert.equal((await call(['logs', 'a', ...args], { env })).code, 2, args.join(' '))
+  assert.equal(seen.length, 0)
+})

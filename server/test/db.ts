@@ -31,6 +31,7 @@ export async function createTestPool(name?: string): Promise<Pool> {
     connectionsMax: 5,
   })
   after(() => pool.close())
+  await pool.opened
   return pool
 }
 

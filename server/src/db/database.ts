@@ -98,7 +98,9 @@ async function openPool({
     const reason = cause instanceof Error ? `${message}: ${cause.message}` : message || code
     throw new StartError(`The database cannot be used: ${reason}`, { cause: error })
   }
-  return new Pool({ connection, log })
+  const pool = new Pool({ connection, log })
+  await pool.opened
+  return pool
 }
 
 async function createDatabase(connection: pg.ClientConfig): Promise<void> {

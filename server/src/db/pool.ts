@@ -34,6 +34,11 @@ const closeTimeoutMs = 3_000
  */
 export class Pool {
   readonly db: Db
+  /**
+   * The sentinel stands, or could not be opened at first. Whoever has work for the processor waits for it: a connection that
+   * comes while nobody listens is taken for one that does not come.
+   */
+  readonly opened: Promise<void>
   readonly #pool: pg.Pool
   readonly #connection: pg.ClientConfig
   readonly #log: Log
@@ -76,7 +81,7 @@ export class Pool {
         },
       }),
     })
-    void this.#watch()
+    this.opened = this.#watch()
   }
 
   get isUp(): boolean {

@@ -15,6 +15,12 @@ test('what git says in ways that no test server does has its code too', () => {
     ['error: Server does not allow request for unadvertised object 1234', 'commit_not_found'],
     ["fatal: unable to access 'https://h/x/': Failed to connect to h port 443", 'host_unreachable'],
     ["fatal: unable to access 'https://h/x/': SSL certificate problem: self-signed certificate", 'fetch_failed'],
+    ['error: RPC failed; curl 92 HTTP/2 stream 5 was not closed cleanly', 'host_unavailable'],
+    ['fetch-pack: unexpected disconnect while reading sideband packet\nfatal: early EOF', 'host_unavailable'],
+    ["fatal: unable to access 'https://h/x/': transfer closed with 966 bytes remaining to read", 'host_unavailable'],
+    ["fatal: unable to access 'https://h/x/': OpenSSL SSL_read: unexpected eof while reading", 'host_unavailable'],
+    ['fatal: dumb http transport does not support shallow capabilities', 'not_a_repository'],
+    ['fatal: protocol error: bad line length character: <!do', 'not_a_repository'],
     ['error: unable to create file x: Permission denied', 'fetch_failed'],
     ['', 'fetch_failed'],
   ]

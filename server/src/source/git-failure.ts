@@ -68,4 +68,17 @@ const reasons = [
     message:
       'The repository holds files or objects that git refuses as broken or dangerous, a file named .git for example.',
   },
+  {
+    code: 'host_unavailable',
+    pattern:
+      /early EOF|unexpected disconnect|hung up unexpectedly|transfer closed with|RPC failed; curl|HTTP\/2 stream|SSL_read|SSL_ERROR_SYSCALL|TLS connection was non-properly terminated|gnutls_handshake\(\) failed|too slow/i,
+    message: "The connection to the repository's host broke. Try again in a while.",
+  },
+  {
+    code: 'not_a_repository',
+    // As some hosts do at first sight of trouble: a page, and the status of a success.
+    pattern:
+      /dumb http transport|bad line length character|server doesn't support|expected '?(flush|packfile)|invalid server response|is this a git repository/i,
+    message: 'What answers at this address does not speak git: a page perhaps. Check the URL, or try again in a while.',
+  },
 ]

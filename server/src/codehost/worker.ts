@@ -66,7 +66,8 @@ export class CodehostWorker {
     let delayMs = missedMs
     try {
       const client = (await hasLinks(pool.db)) ? await codehost() : undefined
-      if (client) await fetchMissed(this.#app, client, this.#stopping.signal)
+      const look = client && (await fetchMissed(this.#app, client, this.#stopping.signal))
+      if (client && !look?.isAll) delayMs = missedRetryMs
     } catch (error) {
       delayMs = missedRetryMs
       if (!this.#stopping.signal.aborted) log.warn({ err: error }, 'nobody knows which events were missed')

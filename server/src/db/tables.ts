@@ -32,6 +32,7 @@ export interface Tables {
   codehost_connections: CodehostConnectionsTable
   codehost_links: CodehostLinksTable
   codehost_events: CodehostEventsTable
+  codehost_redeliveries: { guid: string; tries: number; asked_at: Date }
   commit_statuses: CommitStatusesTable
   instance: { name: string; value: string }
   listings: ListingsTable
@@ -368,7 +369,11 @@ interface CodehostLinksTable {
   full_name: string
   problem: Generated<LinkProblem | null>
   pushed_at: Generated<Date | null>
-  pushes: ColumnType<{ before: string; after: string; deploys: boolean }[], string | undefined, string>
+  pushes: ColumnType<
+    { before: string; after: string; deploys: boolean; second: string | null }[],
+    string | undefined,
+    string
+  >
   head_sha: Generated<string | null>
   connected_at: Date
 }
@@ -479,6 +484,7 @@ interface SandboxDeliveriesTable {
   body: string
   status: Generated<'waiting' | 'delivered' | 'failed'>
   attempts: Generated<number>
+  is_repeat: Generated<boolean>
   answer_status: number | null
   answer: string | null
   attempted_at: Generated<Date | null>

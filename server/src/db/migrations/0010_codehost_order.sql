@@ -18,5 +18,22 @@ create index commit_statuses_of_commit on commit_statuses (commit_sha);
 -- An attempt to get new tokens ended without an answer: the platform may have taken the refresh token, which works once.
 alter table codehost_connections add column is_refresh_uncertain boolean not null default false;
 
--- Of the last attempt to deliver it.
-alter table sandbox_deliveries add column attempted_at timestamptz;
+-- Of the last attempt to deliver it, and whether somebody has asked for it once more.
+alter table sandbox_deliveries add column attempted_at timestamptz, add column is_repeat boolean not null default false;
+
+-- Events that we had sent again, because they were missed: what cannot be delivered is not asked for for ever.
+create table codehost_redeliveries (
+  -- Of the event, the same in all attempts to deliver it.
+  guid text primary key,
+  tries integer not null,
+  asked_at timestamptz not null
+);
+create index codehost_redeliveries_by_age on codehost_redeliveries (asked_at);
+
+-- A push that was heard of too late says nothing about its commit: a deployment of the same one may have succeeded.
+drop trigger note_commit_status on deployments;
+create trigger note_commit_status after insert or update of status, commit_sha on deployments
+  for each row when (
+    new.commit_sha is not null and new.rollback_of is null and new.error ->> 'code' is distinct from 'push_outdated'
+  )
+  execute function note_commit_status();

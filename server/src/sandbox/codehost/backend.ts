@@ -32,6 +32,8 @@ export interface GitRequest {
   readonly contentEncoding?: string
   readonly protocol?: string
   readonly body?: AsyncIterable<Uint8Array>
+  /** Before git gets to see it. */
+  readonly beforehand?: () => Promise<void>
   /** When git has ended, before the client is told so, and also if there is no client any more. */
   readonly afterwards?: () => Promise<void>
 }
@@ -48,6 +50,12 @@ let running = 0
 export async function answerGit(request: GitRequest): Promise<GitAnswer> {
   if (running >= atOnceMax) throw new AppError('unavailable', { headers: { 'retry-after': '1' } })
   running++
+  try {
+    await request.beforehand?.()
+  } catch (error) {
+    running--
+    throw error
+  }
   const child = spawn('git', ['http-backend'], {
     env: cgiEnvironment(request),
     detached: true,

@@ -17,7 +17,10 @@ export interface Delivery {
   readonly action: string | null
   readonly body: string
   readonly status: 'waiting' | 'delivered' | 'failed'
+  /** Since somebody last asked for it. */
   readonly attempts: number
+  /** Somebody did ask for it. */
+  readonly is_repeat: boolean
   readonly answer_status: number | null
   readonly answer: string | null
   readonly attempted_at: Date | null
@@ -104,7 +107,7 @@ export class Deliveries {
   async redeliver(id: number): Promise<boolean> {
     const found = await this.#host.pool.db
       .updateTable('sandbox_deliveries')
-      .set({ status: 'waiting', attempts: 0 })
+      .set({ status: 'waiting', attempts: 0, is_repeat: true })
       .where('id', '=', id)
       .returning('id')
       .executeTakeFirst()

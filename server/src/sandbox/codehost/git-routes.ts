@@ -30,7 +30,6 @@ export function gitRoutes(scope: FastifyInstance, host: Host): void {
         return sendText(reply, 415, 'The body may be compressed by gzip only.')
       const body = rawBody(request, { bytesMax: bodyMax, types: [`application/x-${service}-request`] })
       const { repository, login } = access
-      if (service === 'git-receive-pack') await beginPush(host, repository.id)
       return relay(reply, {
         ...requestOf(host, request, access),
         method: 'POST',
@@ -38,7 +37,10 @@ export function gitRoutes(scope: FastifyInstance, host: Host): void {
         contentType: `application/x-${service}-request`,
         ...(encoding !== 'identity' && { contentEncoding: 'gzip' }),
         body,
-        ...(service === 'git-receive-pack' && { afterwards: () => announcePush(host, repository.id, login) }),
+        ...(service === 'git-receive-pack' && {
+          beforehand: () => beginPush(host, repository.id),
+          afterwards: () => announcePush(host, repository.id, login),
+        }),
       })
     })
   }

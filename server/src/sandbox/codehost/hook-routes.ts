@@ -49,7 +49,7 @@ function addNext({ request, reply }: Call, id: number): void {
   reply.header('link', `<${url.href}>; rel="next"`)
 }
 
-function deliveryJson({ id, guid, event, action, body, attempts, answer_status, ...times }: Delivery) {
+function deliveryJson({ id, guid, event, action, body, attempts, is_repeat, answer_status, ...times }: Delivery) {
   const { installation, repository } = JSON.parse(body) as Record<
     'installation' | 'repository',
     { id: number } | undefined
@@ -59,7 +59,7 @@ function deliveryJson({ id, guid, event, action, body, attempts, answer_status, 
     id,
     guid,
     delivered_at: timeText(times.attempted_at ?? times.created_at),
-    redelivery: attempts > 1,
+    redelivery: is_repeat || attempts > 1,
     duration: 0.01,
     status: isTaken
       ? 'OK'

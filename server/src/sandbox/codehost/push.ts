@@ -1,4 +1,4 @@
-import type { Db } from '../../db/pool.ts'
+import { DatabaseAway, type Db } from '../../db/pool.ts'
 import { tx } from '../../db/tx.ts'
 import { KeyedLock } from '../../lib/keyed-lock.ts'
 import { insertDelivery } from './deliveries.ts'
@@ -35,8 +35,14 @@ export async function announceLeft(host: Host): Promise<void> {
     .where('pushes_under_way', '>', 0)
     .execute()
   for (const { id, pushes_under_way } of left) {
-    await announceChanges(host, id, undefined)
-    await countPushes(db, id, -pushes_under_way)
+    try {
+      await announceChanges(host, id, undefined)
+      await countPushes(db, id, -pushes_under_way)
+    } catch (error) {
+      // One repository that cannot be read is no reason to leave out the others; the next start tries it again.
+      if (error instanceof DatabaseAway) throw error
+      host.log.error({ err: error, repository: id }, 'sandbox: a push was not told of')
+    }
   }
 }
 

@@ -85,9 +85,7 @@ export class Gatekeeper {
   }
 
   async #spend(limit: RateLimit, request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
-    // Bots can have the address of this machine: what they use up is not taken from its own callers.
-    const prefix = isFromDoor(request.raw.socket) ? 'door ' : ''
-    await limit.spend(() => prefix + clientNet(request.ip), reply)
+    await limit.spend(() => senderOf(request), reply)
   }
 
   #caller(request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
@@ -132,6 +130,11 @@ export class Gatekeeper {
     await this.admit({ access: 'open' }, request, reply)
   }
 
+  /** Whether somebody who has no credential is past the limit of those; counts nothing. */
+  isSpent(request: FastifyRequest): boolean {
+    return !isLocalRequest(this.#app.config, request.raw) && this.#open.isSpent(senderOf(request))
+  }
+
   #isUnlimited({ raw }: FastifyRequest): boolean {
     const { config } = this.#app
     return config.apiRateLimit === 0 || (config.apiRateLimit === undefined && isLocalRequest(config, raw))
@@ -158,4 +161,9 @@ export class Gatekeeper {
     const isForeign = origin !== undefined && origin !== originOf(this.#app, request)
     if (isForeign || (site !== undefined && site !== 'same-origin' && site !== 'none')) throw new AppError('forbidden')
   }
+}
+
+/** Bots can have the address of this machine: what they use up is not taken from its own callers. */
+function senderOf(request: FastifyRequest): string {
+  return (isFromDoor(request.raw.socket) ? 'door ' : '') + clientNet(request.ip)
 }

@@ -75,6 +75,12 @@ export class RateLimit {
     if (!isAllowed) throw new AppError('rate_limited', { headers: { 'retry-after': retryAfter } })
   }
 
+  /** Whether this process knows that nothing is left; counts nothing. */
+  isSpent(client: string): boolean {
+    const window = this.#windows.get(client)
+    return window !== undefined && this.#isSpent(window)
+  }
+
   #takeOne(window: Window): boolean {
     if (!this.#isOpen(window) || window.left === 0) return false
     window.left--

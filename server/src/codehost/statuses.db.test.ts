@@ -7,7 +7,7 @@ import { connect, link, makeRepo, setFault } from '../../test/linked.ts'
 import { signIn } from '../../test/people.ts'
 import { until } from '../../test/until.ts'
 import { newId } from '../lib/ids.ts'
-import { reportNext } from './statuses.ts'
+import { nextStatusAt, reportNext } from './statuses.ts'
 
 const server = await startTestServer()
 const { pool, clock, app } = server
@@ -71,4 +71,29 @@ test('what may arrive late does not have the last word', async () => {
   assert.deepEqual(await statesOf(sha), ['success', 'success'], 'said once more when the lost one must have come')
   clock.advance(24 * 60 * 60_000)
   assert.equal(await report(), false)
+})
+
+test('what a killed server may have told does not have the last word either', async () => {
+  const sha = await repo.commit({ a: '3' })
+  const end = await deploy(sha)
+  await pool.query('update commit_statuses set claimed_until = $2 where commit_sha = $1', [sha, clock.now()])
+  assert.equal(await report(), true)
+  await end('succeeded')
+  assert.equal(await report(), true)
+  clock.advance(60_000)
+  assert.equal(await report(), true)
+  assert.deepEqual(await statesOf(sha), ['pending', 'success', 'success'])
+})
+
+test('while the platform takes no more requests none is sent, for whichever commit', async () => {
+  const [one, two] = [await repo.commit({ a: '4' }), await repo.commit({ a: '5' })]
+  await deploy(one)
+  await setFault(server, { kind: 'rate-limited', retryAfterSeconds: 100, path: '/statuses/', times: 1 })
+  assert.equal(await report(), true)
+  await deploy(two)
+  assert.equal(await report(), false)
+  assert.equal((await nextStatusAt(pool.db))?.getTime(), clock.now().getTime() + 99_999)
+  clock.advance(100_000)
+  while (await report());
+  assert.deepEqual([await statesOf(one), await statesOf(two)], [['pending'], ['pending']])
 })

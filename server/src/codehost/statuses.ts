@@ -39,6 +39,7 @@ interface Due {
 
 /** Tells the platform what became of one commit; false: nothing is due. Whatever comes of it, deployments go on. */
 export async function reportNext(app: App, client: CodehostClient): Promise<boolean> {
+  if ((await heldUntil(app.pool.db)) > app.clock.now()) return false
   const due = await claimNext(app)
   if (!due) return false
   try {
@@ -98,7 +99,9 @@ function claimNext({ pool, clock }: App): Promise<Due | undefined> {
     // One claim at a time: two at once would not see each other.
     await sql`select pg_advisory_xact_lock(${claimLock})`.execute(db)
     const { rows } = await sql<Due>`
-      update commit_statuses s set claimed_until = ${new Date(now.getTime() + claimMs)}
+      update commit_statuses s set claimed_until = ${new Date(now.getTime() + claimMs)},
+        -- Whoever had it and neither settled it nor gave it back may have told it, and the request may still arrive.
+        is_uncertain = is_uncertain or claimed_until is not null
       from deployments d join bots b on b.id = d.bot_id
       where d.id = s.deployment_id and s.deployment_id = (
         select due.deployment_id from commit_statuses due join deployments of_due on of_due.id = due.deployment_id
@@ -132,11 +135,24 @@ async function putOff(app: App, due: Due, error: AppError): Promise<void> {
     is_uncertain: due.is_uncertain || askedMs === 0,
   })
   // It has had enough of all of us, not of this one.
-  if (askedMs > 0) await putOffAll(app.pool.db, new Date(now + askedMs))
+  if (askedMs > 0) await holdAll(app.pool.db, new Date(now + askedMs))
 }
 
-async function putOffAll(db: Db, until: Date): Promise<void> {
-  await db.updateTable('commit_statuses').set({ next_at: until }).where('next_at', '<', until).execute()
+const notBefore = 'codehost_statuses_after'
+
+/** Also those that are made meanwhile. */
+async function holdAll(db: Db, until: Date): Promise<void> {
+  const value = until.toISOString()
+  await db
+    .insertInto('instance')
+    .values({ name: notBefore, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}
+
+async function heldUntil(db: Db): Promise<Date> {
+  const row = await db.selectFrom('instance').select('value').where('name', '=', notBefore).executeTakeFirst()
+  return new Date(row?.value ?? 0)
 }
 
 interface Settled {
@@ -172,5 +188,7 @@ export async function nextStatusAt(db: Db): Promise<Date | undefined> {
     .orderBy('at')
     .limit(1)
     .executeTakeFirst()
-  return row?.at
+  if (!row) return undefined
+  const until = await heldUntil(db)
+  return until > row.at ? until : row.at
 }

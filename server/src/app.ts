@@ -14,6 +14,7 @@ import { botRoutes } from './bots/routes.ts'
 import type { ChatPlatform } from './chat/client.ts'
 import type { CodehostClient } from './codehost/client.ts'
 import { eventRoutes } from './codehost/event-routes.ts'
+import { endPushes } from './codehost/queries.ts'
 import { codehostRoutes } from './codehost/routes.ts'
 import { findStoredApp } from './codehost/stored-app.ts'
 import type { App } from './context.ts'
@@ -96,6 +97,7 @@ export async function buildServer(
   deviceRoutes(api, app)
   botRoutes(api, app, {
     renewed: (db, botId) => resumeRenewed(db, botId, app.clock.now()),
+    pushesEnded: endPushes,
     deleted: (botId) => work.whenRemoved(botId, removalPatienceMs),
   })
   deploymentRoutes(api, app, work)

@@ -89,7 +89,7 @@ export class Work {
     this.logs = new DeploymentLogs(below('deployments'), { clock, log })
     this.guard = new AddressGuard(config.allowedPrivateNets)
     const builds = new Slots(Math.max(buildsMin, cpus().length))
-    this.#worker = new DeploymentWorker({ ...this, app, builds }, this.nodeId)
+    this.#worker = new DeploymentWorker({ ...this, app, builds, startedAt: clock.now() }, this.nodeId)
     const folders = new BackupFolders(config.dataDir)
     this.#backups = new BackupWorker({ ...this, app, folders, slots: new Slots(backupsAtOnce) })
     this.#schedule = new BackupSchedule({ app, nodeId: this.nodeId, store: this.stores.kind })

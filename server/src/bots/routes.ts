@@ -32,6 +32,8 @@ const renewalMs = 7 * 24 * 60 * 60_000
 export interface BotHooks {
   /** In the transaction that renews it. */
   renewed(db: Db, botId: string): Promise<void>
+  /** In the transaction that ends its automatic deployments, or has them follow another branch. */
+  pushesEnded(db: Db, botId: string, how: { isOtherBranch: boolean; now: Date }): Promise<void>
   /** After its rows are gone: resolves when its processes and files are gone too, or in a while. */
   deleted(botId: string): Promise<void>
 }
@@ -99,7 +101,15 @@ export function botRoutes(api: Api, app: App, hooks: BotHooks): void {
       backup_due_at: backups.daily === true && !before.backups_daily ? now : undefined,
     }
     const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-    return botJson(await updateBot(db, { userId: caller.userId, id: params.id }, { ...changes, updated_at: now }), now)
+    const isOtherBranch = body.gitBranch !== undefined && body.gitBranch !== before.git_branch
+    return tx(db, async (db) => {
+      if (isOtherBranch || body.autoDeployEnabled === false)
+        await hooks.pushesEnded(db, before.id, { isOtherBranch, now })
+      return botJson(
+        await updateBot(db, { userId: caller.userId, id: before.id }, { ...changes, updated_at: now }),
+        now,
+      )
+    })
   })
 
   api.handle('deleteBot', async ({ caller, params, db }) => {

@@ -2,12 +2,16 @@ import type { App } from '../context.ts'
 import { DatabaseAway, type Db } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
 import { wake } from '../jobs/wake.ts'
+import { AppError } from '../lib/app-error.ts'
 import type { Happening } from './events.ts'
 import { handle, type PushDeployer } from './handle.ts'
+import { checkRevoked } from './revoked.ts'
 
 // By hand a delivery can be repeated for some days; from then on nobody has to know it.
 const keptMs = 30 * 24 * 60 * 60_000
 const attemptsMax = 12
+// Longer than the platform is asked for one.
+const leaseMs = 60_000
 
 interface Received {
   /** The platform's own. */
@@ -17,7 +21,7 @@ interface Received {
   readonly happening: Happening | undefined
 }
 
-/** Each delivery once; false: it has come before. */
+/** Each delivery once; false: it has come before, and is handled or will be. */
 export async function insertEvent(db: Db, { id, event, happening }: Received, now: Date): Promise<boolean> {
   return tx(db, async (db) => {
     const { numInsertedOrUpdatedRows } = await db
@@ -29,11 +33,19 @@ export async function insertEvent(db: Db, { id, event, happening }: Received, no
         next_at: happening ? now : null,
         received_at: now,
       })
-      .onConflict((conflict) => conflict.doNothing())
+      // What we have given up is tried anew for whoever has it sent again.
+      .onConflict((conflict) =>
+        conflict
+          .column('id')
+          .doUpdateSet({ next_at: now, attempts: 0 })
+          .where('codehost_events.outcome', '=', 'failed')
+          .where('codehost_events.body', 'is not', null)
+          .where('codehost_events.next_at', 'is', null),
+      )
       .executeTakeFirst()
-    const isNew = numInsertedOrUpdatedRows === 1n
-    if (isNew && happening) await wake(db, 'codehost', id)
-    return isNew
+    const isTaken = numInsertedOrUpdatedRows === 1n
+    if (isTaken && happening) await wake(db, 'codehost', id)
+    return isTaken
   })
 }
 
@@ -42,14 +54,26 @@ export async function handleNext(app: App, deployer: PushDeployer): Promise<bool
   const now = app.clock.now()
   let taken: { id: string; attempts: number } | undefined
   try {
-    return await tx(app.pool.db, async (db) => {
+    const revoked = await tx(app.pool.db, async (db) => {
       const event = await takeNext(db, now)
-      if (!event) return false
       taken = event
-      const outcome = await handle(db, JSON.parse(event.body ?? '') as Happening, { deployer, now })
+      if (!event) return undefined
+      const happening = JSON.parse(event.body ?? '') as Happening
+      if (happening.kind === 'authorization-revoked') {
+        // The platform is asked about it, outside of any transaction; nobody else takes it meanwhile.
+        const next_at = new Date(now.getTime() + leaseMs)
+        await settle(db, event.id, { next_at, outcome: 'being checked' })
+        return happening
+      }
+      const outcome = await handle(db, happening, deployer)
       await settle(db, event.id, { body: null, next_at: null, outcome })
-      return true
+      return undefined
     })
+    if (revoked && taken) {
+      await checkRevoked(app, revoked.accountId)
+      await settle(app.pool.db, taken.id, { body: null, next_at: null, outcome: 'checked' })
+    }
+    return taken !== undefined
   } catch (error) {
     if (!taken || error instanceof DatabaseAway) throw error
     await putOff(app, taken, error)
@@ -71,11 +95,11 @@ function takeNext(db: Db, now: Date) {
     .executeTakeFirst()
 }
 
-/** A fault of ours: later again, and longer each time. */
+/** A fault of ours, or a platform that is away: later again, and longer each time. */
 async function putOff(app: App, { id, attempts }: { id: string; attempts: number }, error: unknown): Promise<void> {
-  const isLast = attempts + 1 >= attemptsMax
+  const isLast = attempts + 1 >= attemptsMax && !(error instanceof AppError)
   app.log.error({ err: error, event: id, isLast }, 'an event of the code host could not be handled')
-  const next_at = isLast ? null : new Date(app.clock.now().getTime() + 1000 * 2 ** attempts)
+  const next_at = isLast ? null : new Date(app.clock.now().getTime() + 1000 * 2 ** Math.min(attempts, attemptsMax))
   await settle(app.pool.db, id, { attempts: attempts + 1, next_at, outcome: 'failed' })
 }
 

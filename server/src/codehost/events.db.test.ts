@@ -11,12 +11,14 @@ import {
   makeRepo,
   manage,
   sendEvent,
+  setFault,
   signatureOf,
   type TestRepo,
   untilHandled,
 } from '../../test/linked.ts'
 import { type Person, signIn } from '../../test/people.ts'
 import { until } from '../../test/until.ts'
+import { readEvent } from './events.ts'
 
 // Nothing is run here: what this machine can keep apart is of no concern.
 const start = (options: Parameters<typeof startTestServer>[0] = {}) =>
@@ -408,6 +410,41 @@ test('a push that asks not to be deployed leaves those before it, whenever they 
   }
 })
 
+test('a push that asks not to be deployed stands between others of its second', async () => {
+  const linked = await startLinked()
+  const heard = [
+    { before: 'a', after: '5', second: 30, message: 'Typo [skip deploy]' },
+    { before: '5', after: 'b', second: 30 },
+    { before: 'f', after: 'a', second: 30 },
+  ]
+  assert.deepEqual((await pushAll(linked, heard)).toSorted(), ['canceled 5', 'queued b', 'superseded a'])
+})
+
+test('what is being deployed, or runs, is not deployed again for pushes that it was built on', async () => {
+  const linked = await startLinked()
+  const { server } = linked
+  const [one, two, three] = [
+    { before: 'f', after: '1', second: 40 },
+    { before: '1', after: '2', second: 40 },
+    { before: '2', after: '3', second: 40 },
+  ]
+  for (const status of ['building', 'succeeded']) {
+    const bot = await anotherBot(linked)
+    await pushAll(bot, [three])
+    await server.pool.query('update deployments set status = $2 where bot_id = $1', [bot.botId, status])
+    const deployments = await pushAll(bot, [one, two])
+    assert.deepEqual(deployments.toSorted(), [`${status} 3`, 'superseded 1', 'superseded 2'])
+  }
+  const bot = await anotherBot(linked)
+  await pushAll(bot, [three])
+  await server.pool.query(`update deployments set status = 'succeeded' where bot_id = $1`, [bot.botId])
+  await pushAll(bot, [one])
+  await server.pool.query(`update deployments set status = 'building' where bot_id = $1 and status = 'queued'`, [
+    bot.botId,
+  ])
+  assert.deepEqual((await pushAll(bot, [two])).toSorted(), ['building 1', 'queued 3', 'succeeded 3', 'superseded 2'])
+})
+
 test('a push that is not deployed leaves a record of why', async () => {
   const { server, ann, repo, botId } = await linkedOn(await start())
   const reasonOf = async (more: Record<string, unknown>) => {
@@ -482,20 +519,98 @@ test('installations and repositories that go, pause, move or are renamed are kno
   assert.deepEqual(await deploymentsOf(server, ann, botId), [], 'nothing was deployed for it')
 })
 
-test('who takes the app’s rights back is not connected, and pushes deploy nothing of theirs', async () => {
-  const { server, ann, repo, botId } = await startLinked()
+/** As the code host tells it. */
+async function tellRevoked({ server, ann }: { server: TestServer; ann: Person }) {
   const [row] = await server.pool.query<{ account_id: string }>(
     'select account_id from codehost_connections where user_id = $1',
     [ann.id],
   )
   const body = { action: 'revoked', sender: { id: Number(row?.account_id), login: ann.name } }
   await sendEvent(server, { event: 'github_app_authorization', body })
+}
+
+test('who takes the app’s rights back is not connected, and pushes deploy nothing of theirs', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  await sendEvent(server, { body: pushOf(repo) })
+  await untilHandled(server)
+  await server.pool.query('delete from sandbox_tokens where login = $1', [ann.name])
+  await tellRevoked({ server, ann })
   await untilHandled(server)
   assert.equal((await call(server, 'GET /auth/codehost/status', { as: ann })).body['connected'], false)
   assert.equal((await call(server, `GET /bots/${botId}`, { as: ann })).body['autoDeployEnabled'], false)
-  await sendEvent(server, { body: pushOf(repo) })
+  await sendEvent(server, { body: pushOf(repo, { after: 'e'.repeat(40) }) })
   await untilHandled(server)
-  assert.deepEqual(await deploymentsOf(server, ann, botId), [])
+  assert.deepEqual(
+    (await deploymentsOf(server, ann, botId)).map(({ status }) => status),
+    ['superseded'],
+    'what waited is not deployed either',
+  )
+})
+
+test('who has connected again is not disconnected by what is told late, and while the platform is away nothing is decided', async () => {
+  const { server, ann, botId } = await linkedOn(await start())
+  await setFault(server, { kind: 'down', path: '/api/v3/user' })
+  await tellRevoked({ server, ann })
+  await until('an attempt in vain', async () => {
+    const rows = await server.pool.query('select 1 from codehost_events where attempts > 0')
+    return rows.length > 0
+  })
+  await setFault(server, undefined)
+  server.clock.advance(60_000)
+  await untilHandled(server)
+  assert.equal((await call(server, 'GET /auth/codehost/status', { as: ann })).body['connected'], true)
+  assert.equal((await call(server, `GET /bots/${botId}`, { as: ann })).body['autoDeployEnabled'], true)
+})
+
+test('what was pushed and still waits is not deployed to another branch, nor when nobody wants it any more', async () => {
+  for (const change of [{ autoDeployEnabled: false }, { gitBranch: 'other' }, undefined]) {
+    const { server, ann, repo, botId } = await startLinked()
+    await sendEvent(server, { body: pushOf(repo) })
+    await untilHandled(server)
+    if (change) assert.equal((await call(server, `PATCH /bots/${botId}`, { as: ann, body: change })).status, 200)
+    else assert.equal((await call(server, 'DELETE /auth/codehost/disconnect', { as: ann })).status, 200)
+    const [deployment] = await deploymentsOf(server, ann, botId)
+    assert.equal(deployment?.['status'], 'superseded', JSON.stringify(change))
+    if (!change?.gitBranch) continue
+    const pushed_at = Math.floor(Date.now() / 1000)
+    const repository = { id: repo.id, full_name: repo.fullName, default_branch: 'main', pushed_at }
+    await sendEvent(server, { body: pushOf(repo, { ref: 'refs/heads/other', repository }) })
+    await untilHandled(server)
+    const [newest] = await deploymentsOf(server, ann, botId)
+    assert.deepEqual([newest?.['status'], newest?.['branch']], ['queued', 'other'], 'its order is its own')
+  }
+})
+
+test('a push that is heard of long after somebody linked or deployed by hand is not deployed', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  const pushLate = async () => {
+    const pushed_at = Math.floor(Date.now() / 1000) - 3600
+    const repository = { id: repo.id, full_name: repo.fullName, default_branch: 'main', pushed_at }
+    await sendEvent(server, { body: pushOf(repo, { repository }) })
+    await untilHandled(server)
+    const [newest] = await deploymentsOf(server, ann, botId)
+    return [newest?.['status'], (newest?.['error'] as { code: string } | null)?.code]
+  }
+  assert.deepEqual(await pushLate(), ['superseded', 'push_outdated'], 'from before it was linked')
+  await server.pool.query(`update codehost_links set connected_at = now() - interval '2 hours' where bot_id = $1`, [
+    botId,
+  ])
+  assert.deepEqual(await pushLate(), ['queued', undefined])
+  assert.equal((await call(server, 'POST /deployments', { as: ann, body: { botId } })).status, 202)
+  assert.deepEqual(await pushLate(), ['superseded', 'push_outdated'])
+})
+
+test('an event that was given up is handled when it is sent again', async () => {
+  const { server, ann, repo, botId } = await startLinked()
+  const delivery = randomUUID()
+  await server.pool.query(
+    `insert into codehost_events (id, event, body, attempts, outcome, received_at) values ($1, 'push', $2, 12, 'failed', now())`,
+    [delivery, JSON.stringify(readEvent('push', pushOf(repo)))],
+  )
+  assert.equal((await sendEvent(server, { delivery, body: pushOf(repo) })).body['accepted'], true)
+  await untilHandled(server)
+  assert.equal((await sendEvent(server, { delivery, body: pushOf(repo) })).body['accepted'], false)
+  assert.equal((await deploymentsOf(server, ann, botId)).length, 1)
 })
 
 test('events that nobody could handle yet are taken up by the next server, once', async () => {

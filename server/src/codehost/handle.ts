@@ -1,13 +1,11 @@
 import type { Db } from '../db/pool.ts'
 import type { Change, Happening, Push } from './events.ts'
-import { lastMove } from './push-order.ts'
+import { type HeardMove, lastMove } from './push-order.ts'
 import {
   clearProblem,
   confirmLinks,
-  deleteConnection,
   type LinkedBot,
   listLinkedBots,
-  listUsersOf,
   notePush,
   noteTransfer,
   renameOwner,
@@ -20,7 +18,7 @@ export interface PushDeployer {
   /** Instead of those of earlier pushes that still wait. */
   deploy(db: Db, botId: string, push: PushedCommit): Promise<void>
   /** A record of why nothing is deployed, where the bot's owner looks for deployments. */
-  skip(db: Db, botId: string, push: PushedCommit & { reason: string }): Promise<void>
+  skip(db: Db, botId: string, push: PushedCommit & { reason: string; isOutdated?: boolean }): Promise<void>
   /** One that was heard of after a newer one, which brings along what it changed. */
   join(db: Db, botId: string, push: PushedCommit & { newestSha: string | null }): Promise<void>
   /** A commit that was pushed before: it turned out to be the newest. */
@@ -35,39 +33,42 @@ interface PushedCommit {
 }
 
 /** In one transaction with the note that it is done: nothing of it happens twice, whoever is killed when. */
-export async function handle(
-  db: Db,
-  happening: Happening,
-  { deployer, now }: { deployer: PushDeployer; now: Date },
-): Promise<string> {
-  return happening.kind === 'push' ? handlePush(db, happening, deployer) : applyChange(db, happening, now)
+export async function handle(db: Db, happening: Exclude<Happening, Revoked>, deployer: PushDeployer): Promise<string> {
+  return happening.kind === 'push' ? handlePush(db, happening, deployer) : applyChange(db, happening)
 }
+
+type Revoked = { readonly kind: 'authorization-revoked' }
 
 async function handlePush(db: Db, push: Push, deployer: PushDeployer): Promise<string> {
   const { repoId, installationId, fullName } = push
   // The bots are locked first, as when one of them is deleted.
   const linked = await listLinkedBots(db, { repoId, installationId })
-  await confirmLinks(db, { repoId, installationId }, fullName)
+  // What came since may have renamed it, or taken it away.
+  if (!linked.some((bot) => compareTimes(push, bot) === 'older'))
+    await confirmLinks(db, { repoId, installationId }, fullName)
   const bots = linked.filter(
     ({ git_branch, auto_deploy_enabled }) =>
       auto_deploy_enabled && (git_branch === null ? push.isDefaultBranch : git_branch === push.branch),
   )
-  for (const bot of bots) await deployTo(db, bot, { push, deployer })
+  for (const bot of bots) await (isBeforeDecision(push, bot) ? recordOutdated : deployTo)(db, bot, { push, deployer })
   return `${bots.length} of ${linked.length} bots`
 }
 
-async function deployTo(
-  db: Db,
-  bot: LinkedBot,
-  { push, deployer }: { push: Push; deployer: PushDeployer },
-): Promise<void> {
+interface Pushed {
+  readonly push: Push
+  readonly deployer: PushDeployer
+}
+
+async function deployTo(db: Db, bot: LinkedBot, { push, deployer }: Pushed): Promise<void> {
   const { bot_id, head_sha } = bot
-  const { branch, commitMsg, changes, before = '' } = push
-  const commit = { branch, commitSha: push.commitSha ?? null, commitMsg, changes }
+  const { before = '' } = push
+  const commit = commitOf(push)
   const reason = whySkipped(push)
   const at = compareTimes(push, bot)
-  const move = { before, after: push.commitSha ?? noCommit, deploys: reason === undefined }
-  const moves = at === 'same' ? [...bot.pushes.slice(1 - movesMax), move] : [move]
+  const second = push.pushedAt ?? null
+  const move = { before, after: push.commitSha ?? noCommit, deploys: reason === undefined, second }
+  const heard = [...bot.pushes.slice(1 - movesMax), move]
+  const moves = second === null ? [move] : heard.filter((other) => other.second === second)
   const head = at === 'older' ? undefined : lastMove(moves)
   const headSha = at === 'older' ? head_sha : (head?.after ?? null)
 
@@ -75,10 +76,40 @@ async function deployTo(
   else if (head === move) await deployer.deploy(db, bot_id, commit)
   else await deployer.join(db, bot_id, { ...commit, newestSha: headSha })
   if (head && head !== move && head.after !== head_sha) await deployer.deployAgain(db, bot_id, head.after)
-  // One that asks not to be deployed leaves those before it as they are, also those that come after it.
-  if (at === 'older' || (at === 'newer' && push.isSkipWanted)) return
-  const pushedAt = push.pushedAt === undefined ? bot.pushed_at : new Date(push.pushedAt)
-  await notePush(db, bot_id, { pushedAt, moves, headSha: headSha ?? head_sha })
+  if (at !== 'older') await noteMoves(db, bot, { push, heard, headSha: headSha ?? head_sha })
+}
+
+function commitOf({ branch, commitSha, commitMsg, changes }: Push): PushedCommit {
+  return { branch, commitSha: commitSha ?? null, commitMsg, changes }
+}
+
+async function noteMoves(
+  db: Db,
+  bot: LinkedBot,
+  { push, heard, headSha }: { push: Push; heard: readonly HeardMove[]; headSha: string | null },
+): Promise<void> {
+  const { bot_id, pushed_at, head_sha } = bot
+  // One that asks not to be deployed leaves those before it as they are, also those that come after it. Of its own second it
+  // is a link between others.
+  if (push.isSkipWanted && compareTimes(push, bot) === 'newer')
+    return notePush(db, bot_id, { pushedAt: pushed_at, moves: heard, headSha: head_sha })
+  const second = push.pushedAt ?? ''
+  const moves = heard.filter((other) => (other.second ?? '') >= second)
+  await notePush(db, bot_id, { pushedAt: second === '' ? pushed_at : new Date(second), moves, headSha })
+}
+
+/** One that was missed may come hours later: what somebody did by hand meanwhile counts. */
+async function recordOutdated(db: Db, { bot_id }: LinkedBot, { push, deployer }: Pushed): Promise<void> {
+  const skipped = whySkipped(push)
+  const reason = skipped ?? 'It was heard of after something newer was linked or deployed by hand.'
+  await deployer.skip(db, bot_id, { ...commitOf(push), reason, isOutdated: skipped === undefined })
+}
+
+// Their clock is not ours, and their times are whole seconds.
+const toleranceMs = 2 * 60_000
+
+function isBeforeDecision({ pushedAt }: Push, { decided_at }: LinkedBot): boolean {
+  return pushedAt !== undefined && new Date(pushedAt).getTime() + toleranceMs < decided_at.getTime()
 }
 
 const noCommit = '0'.repeat(40)
@@ -98,8 +129,11 @@ function whySkipped({ commitSha, isSkipWanted, branch }: Push): string | undefin
   return undefined
 }
 
-/** Bots keep running, whatever becomes of their repositories. */
-async function applyChange(db: Db, change: Change, now: Date): Promise<string> {
+/**
+ * Bots keep running, whatever becomes of their repositories. What is noted is a hint: it may be old, and whoever fetches one
+ * asks the platform.
+ */
+async function applyChange(db: Db, change: Exclude<Change, Revoked>): Promise<string> {
   switch (change.kind) {
     case 'installation':
       await changeInstallation(db, change)
@@ -115,9 +149,6 @@ async function applyChange(db: Db, change: Change, now: Date): Promise<string> {
     }
     case 'repository':
       await changeRepository(db, change)
-      break
-    case 'authorization-revoked':
-      for (const userId of await listUsersOf(db, change.accountId)) await deleteConnection(db, userId, now)
       break
   }
   return 'noted'

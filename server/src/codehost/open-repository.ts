@@ -4,7 +4,7 @@ import type { AddressGuard } from '../lib/address-guard.ts'
 import { AppError } from '../lib/app-error.ts'
 import { AwayError, StepError } from '../lib/step-error.ts'
 import { patienceMs } from './platform.ts'
-import { type Link, renameRepo } from './queries.ts'
+import { confirmLinks, type Link } from './queries.ts'
 
 interface LinkToOpen extends Link {
   readonly problem: LinkProblem | null
@@ -24,18 +24,13 @@ interface RepositorySource {
 export async function openRepository(app: App, { problem, ...link }: LinkToOpen): Promise<RepositorySource> {
   const client = await app.codehost()
   if (!client) throw new StepError('codehost_missing', 'This server has no code host any more. Ask its operator.')
-  if (problem !== null) throw new StepError('repository_unlinked', `${link.fullName}: ${reasons[problem]}`)
   const access = await client
     .makeRepositoryToken(link, { contents: 'read' }, AbortSignal.timeout(patienceMs))
     .catch((error: unknown) => Promise.reject(asAway(error) as Error))
-  if (!access)
-    throw new StepError(
-      'repository_unlinked',
-      `${link.fullName}: the code host does not let us read it. Is the app still installed on it?`,
-    )
+  if (!access) throw new StepError('repository_unlinked', `${link.fullName}: ${reasons[problem ?? 'unknown']}`)
   const { token, fullName } = access
-  const { repoId, installationId } = link
-  if (fullName !== link.fullName) await renameRepo(app.pool.db, { repoId, installationId }, fullName)
+  // What we were told of it may be old, because events come late and in any order: this is how it stands.
+  await confirmLinks(app.pool.db, link, fullName)
   return {
     url: `${client.webUrl}/${fullName}.git`,
     guard: client.platform.guard,
@@ -43,7 +38,8 @@ export async function openRepository(app: App, { problem, ...link }: LinkToOpen)
   }
 }
 
-const reasons: Readonly<Record<LinkProblem, string>> = {
+const reasons: Readonly<Record<LinkProblem | 'unknown', string>> = {
+  unknown: 'the code host does not let us read it. Is the app still installed on it?',
   suspended: 'the installation of the app is suspended. Resume it on the code host.',
   removed: 'the app is no longer installed on it. Install it there again, or link another repository.',
   deleted: 'it was deleted. Link another repository, or end the link.',

@@ -6,6 +6,11 @@ export interface Move {
   readonly deploys: boolean
 }
 
+export interface HeardMove extends Move {
+  /** Of which it is; null: not told. */
+  readonly second: string | null
+}
+
 /**
  * The last of these moves that deploys something, whichever order they were heard of in: each begins where the one before it
  * ended. While one between them is missing there are two ends, and the one that came last counts until it comes.

@@ -148,7 +148,7 @@ describe('a push', { concurrency: true, timeout: 120_000 }, () => {
     assert.deepEqual(await repo.statuses(sha), [])
     await setFault(server, undefined)
     assert.equal((await newest())?.['status'], 'queued', 'as long as it was asked to')
-    await setFault(server, { kind: 'html', status: 503, path: '.git/' })
+    await setFault(server, { kind: 'html', status: 200, path: '.git/' })
     server.clock.advance(3000_000)
     await untilWaiting('does not hand out the repository')
     await setFault(server, undefined)

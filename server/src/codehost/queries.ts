@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Db } from '../db/pool.ts'
 import type { LinkProblem, Tables } from '../db/tables.ts'
 import { wake } from '../jobs/wake.ts'
-import type { Move } from './push-order.ts'
+import type { HeardMove } from './push-order.ts'
 
 export type ConnectionRow = Selectable<Tables['codehost_connections']>
 
@@ -79,11 +79,15 @@ export async function changeTokens(
     .execute()
 }
 
-/** Nobody knows what has become of the refresh token: the answer is lost. */
-export async function releaseRefresh(db: Db, { user_id, tokens }: ConnectionRow): Promise<void> {
+/** Uncertain: nobody knows what has become of the refresh token, because the answer is lost. */
+export async function releaseRefresh(
+  db: Db,
+  { user_id, tokens }: ConnectionRow,
+  { isUncertain }: { isUncertain: boolean },
+): Promise<void> {
   await db
     .updateTable('codehost_connections')
-    .set({ refresh_until: null, is_refresh_uncertain: true })
+    .set({ refresh_until: null, is_refresh_uncertain: sql<boolean>`is_refresh_uncertain or ${isUncertain}` })
     .where('user_id', '=', user_id)
     .where('tokens', '=', tokens)
     .execute()
@@ -101,13 +105,19 @@ export async function noteChecked(db: Db, { user_id, tokens }: ConnectionRow, no
 /** Tokens are erased, and pushes deploy nothing of theirs any more. What runs goes on running. */
 export async function deleteConnection(db: Db, userId: string, now: Date): Promise<void> {
   await db.deleteFrom('codehost_connections').where('user_id', '=', userId).execute()
-  await db
-    .updateTable('bots')
-    .set({ auto_deploy_enabled: false, updated_at: now })
-    .where('user_id', '=', userId)
-    .where('auto_deploy_enabled', '=', true)
-    .where('id', 'in', (eb) => eb.selectFrom('codehost_links').select('bot_id'))
+  const bots = await db
+    .selectFrom('bots')
+    .innerJoin('codehost_links', 'codehost_links.bot_id', 'bots.id')
+    .select('bots.id')
+    .where('bots.user_id', '=', userId)
+    .where('bots.auto_deploy_enabled', '=', true)
+    .orderBy('bots.id')
+    .forUpdate('codehost_links')
     .execute()
+  for (const { id } of bots) {
+    await supersedePushes(db, { botId: id, now })
+    await db.updateTable('bots').set({ auto_deploy_enabled: false, updated_at: now }).where('id', '=', id).execute()
+  }
 }
 
 /**
@@ -156,22 +166,42 @@ export async function saveLink(db: Db, botId: string, link: Link, now: Date): Pr
     .values({ bot_id: botId, ...values })
     .onConflict((conflict) => conflict.column('bot_id').doUpdateSet(values))
     .execute()
-  await supersedePushes(db, botId, now)
+  await supersedePushes(db, { botId, now })
 }
 
 export async function deleteLink(db: Db, botId: string, now: Date): Promise<void> {
   await db.deleteFrom('codehost_links').where('bot_id', '=', botId).execute()
-  await supersedePushes(db, botId, now)
+  await supersedePushes(db, { botId, now })
+}
+
+/** Nothing that is pushed is deployed any more, or something else: another branch has an order of its own. */
+export async function endPushes(
+  db: Db,
+  botId: string,
+  { isOtherBranch, now }: { isOtherBranch: boolean; now: Date },
+): Promise<void> {
+  if (isOtherBranch) await notePush(db, botId, { pushedAt: null, moves: [], headSha: null })
+  await supersedePushes(db, { botId, now })
+}
+
+/** Before any of a bot's deployments, as all do who change both: two who begin at different ends wait for each other. */
+export async function lockServer(db: Db, botId: string): Promise<void> {
+  await db.selectFrom('servers').select('bot_id').where('bot_id', '=', botId).forUpdate().execute()
 }
 
 /** What was pushed and still waits is not deployed: something else counts from now on. */
-export async function supersedePushes(db: Db, botId: string, now: Date): Promise<void> {
+export async function supersedePushes(
+  db: Db,
+  { botId, now, besides = '' }: { botId: string; now: Date; besides?: string },
+): Promise<void> {
+  await lockServer(db, botId)
   const superseded = await db
     .updateTable('deployments')
     .set({ status: 'superseded', finished_at: now })
     .where('bot_id', '=', botId)
     .where('status', '=', 'queued')
     .where('is_push', '=', true)
+    .where('id', '<>', besides)
     .returning('id')
     .execute()
   for (const { id } of superseded) await wake(db, 'state', id)
@@ -202,8 +232,12 @@ export async function clearProblem(db: Db, affected: Affected, problem: LinkProb
 }
 
 /** The platform speaks of it as of one that we may use, under this name. */
-export async function confirmLinks(db: Db, affected: Required<Affected>, fullName: string): Promise<void> {
-  await changeLinks(db, affected)
+export async function confirmLinks(
+  db: Db,
+  { repoId, installationId }: Required<Affected>,
+  fullName: string,
+): Promise<void> {
+  await changeLinks(db, { repoId, installationId })
     .set({ full_name: fullName, problem: null })
     .where((eb) => eb.or([eb('full_name', '<>', fullName), eb('problem', 'is not', null)]))
     .execute()
@@ -233,8 +267,10 @@ export interface LinkedBot {
   readonly git_branch: string | null
   readonly auto_deploy_enabled: boolean
   readonly pushed_at: Date | null
-  readonly pushes: Move[]
+  readonly pushes: HeardMove[]
   readonly head_sha: string | null
+  /** When somebody last said by hand what is to run: by linking it, a deployment or a way back. */
+  readonly decided_at: Date
 }
 
 /** Locked: two pushes at once are put in order. The bots come first, as when one of them is deleted. */
@@ -244,6 +280,12 @@ export function listLinkedBots(db: Db, { repoId, installationId }: Required<Affe
     .innerJoin('bots', 'bots.id', 'codehost_links.bot_id')
     .select(['codehost_links.bot_id', 'bots.git_branch', 'bots.auto_deploy_enabled'])
     .select(['codehost_links.pushed_at', 'codehost_links.pushes', 'codehost_links.head_sha'])
+    .select(
+      sql<Date>`greatest(codehost_links.connected_at, (
+        select max(created_at) from deployments
+        where bot_id = bots.id and not is_push and status not in ('failed', 'canceled', 'superseded')
+      ))`.as('decided_at'),
+    )
     .where('codehost_links.repo_id', '=', String(repoId))
     .where('codehost_links.installation_id', '=', String(installationId))
     .orderBy('codehost_links.bot_id')
@@ -254,7 +296,7 @@ export function listLinkedBots(db: Db, { repoId, installationId }: Required<Affe
 
 interface Heard {
   readonly pushedAt: Date | null
-  readonly moves: readonly Move[]
+  readonly moves: readonly HeardMove[]
   readonly headSha: string | null
 }
 

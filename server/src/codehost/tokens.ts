@@ -81,7 +81,10 @@ async function refresh(
   try {
     fresh = refreshToken === undefined ? undefined : await client.refresh(refreshToken, signal)
   } catch (error) {
-    await releaseRefresh(db, connection) // the platform is away, it seems: the next one tries again
+    // The platform is away, it seems: the next one tries again. Who has had enough of us has taken nothing; of any other
+    // failure nobody knows, because a gateway answers too when what is behind it has done its work.
+    const isRefused = error instanceof AppError && error.headers['retry-after'] !== undefined
+    await releaseRefresh(db, connection, { isUncertain: !isRefused })
     throw error
   }
   if (!fresh) {

@@ -3,6 +3,7 @@ import { openRepository } from '../codehost/open-repository.ts'
 import type { App } from '../context.ts'
 import { DatabaseAway } from '../db/pool.ts'
 import type { Step } from '../db/tables.ts'
+import { tx } from '../db/tx.ts'
 import { isDiskFull } from '../lib/disk-full.ts'
 import { RunError } from '../lib/run.ts'
 import { sha256 } from '../lib/secret.ts'
@@ -22,6 +23,7 @@ import {
   failDeployment,
   findUnfinished,
   pruneReleases,
+  putOffDeployment,
   skipDeployment,
   skippedCode,
   type Work,
@@ -70,16 +72,17 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
  * Back to the queue, so that what is heavy of other bots goes on meanwhile and a newer push can take its place. The longer
  * it takes, the less often it is tried. False: it has taken too long.
  */
-async function putOff({ app, logs }: Deployer, work: Work, error: AwayError): Promise<boolean> {
+async function putOff({ app, logs, startedAt }: Deployer, work: Work, error: AwayError): Promise<boolean> {
   const now = app.clock.now().getTime()
   const { started_at } = (await findUnfinished(app.pool.db, work.id)) ?? work
-  const waitedMs = now - (started_at?.getTime() ?? now)
+  // While this server was away itself nothing was tried.
+  const waitedMs = now - Math.max(started_at?.getTime() ?? now, startedAt.getTime())
   const delayMs = Math.max(error.retryMs, Math.min(longestRetryMs, Math.max(firstRetryMs, waitedMs)))
   if (waitedMs + delayMs > awayMs) return false
   const not_before = new Date(now + delayMs)
   const text = `${error.message} This deployment waits; the next try is at ${not_before.toISOString()}.`
   logs.write(work, { stream: 'system', phase: 'fetching', text })
-  await changeDeployment(app.pool.db, work.id, { status: 'queued', not_before })
+  await tx(app.pool.db, (db) => putOffDeployment(db, work, { until: not_before, now: app.clock.now() }))
   return true
 }
 
@@ -209,7 +212,7 @@ function fetchFromUrl(
 }
 
 // Of the code host, whose address was right a moment ago.
-const awayCodes = ['host_not_found', 'host_unreachable', 'host_unavailable']
+const awayCodes = ['host_not_found', 'host_unreachable', 'host_unavailable', 'not_a_repository', 'fetch_timeout']
 
 /** The repository that the bot is linked to, which may be private. */
 async function fetchLinked(app: App, work: Work, request: Omit<FetchRequest, 'url'>): Promise<FetchedCommit> {

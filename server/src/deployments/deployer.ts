@@ -18,6 +18,8 @@ export interface Deployer {
   /** As many builds at once as the machine bears. */
   readonly builds: Slots
   readonly sources: Sources
+  /** When this server began to work. */
+  readonly startedAt: Date
 }
 
 /** Nobody waits longer for any of them. */

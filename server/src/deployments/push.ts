@@ -1,4 +1,5 @@
 import type { PushDeployer } from '../codehost/handle.ts'
+import { supersedePushes } from '../codehost/queries.ts'
 import type { App } from '../context.ts'
 import { AppError } from '../lib/app-error.ts'
 import {
@@ -7,14 +8,15 @@ import {
   findPushed,
   insertDeployment,
   insertSkipped,
+  isOvertaken,
   skippedCode,
   unionOf,
 } from './queries.ts'
 
 /** What the code host's pushes become. The commit that was pushed is deployed, wherever the branch stands by then. */
 export function pushDeployer({ clock }: App, nodeId: string): PushDeployer {
-  const skip: PushDeployer['skip'] = (db, botId, { reason, ...push }) =>
-    insertSkipped(db, { botId, nodeId, now: clock.now(), push, reason })
+  const skip: PushDeployer['skip'] = (db, botId, { reason, isOutdated = false, ...push }) =>
+    insertSkipped(db, { botId, nodeId, now: clock.now(), push, reason, isOutdated })
   const deploy: PushDeployer['deploy'] = async (db, botId, { commitSha, ...push }) => {
     if (commitSha === null) throw new Error('a push without a commit is skipped')
     const wanted = { botId, source: 'push', nodeId, now: clock.now(), push: { ...push, commitSha } }
@@ -30,9 +32,10 @@ export function pushDeployer({ clock }: App, nodeId: string): PushDeployer {
     skip,
     deploy,
     async join(db, botId, { newestSha, ...push }) {
+      // Found first: both may be pushes of one commit.
+      const newest = newestSha === null ? undefined : await findPushed(db, botId, newestSha)
       const reason = 'A newer push was heard of before this one.'
       await insertSkipped(db, { botId, nodeId, now: clock.now(), push, reason, isOutdated: true })
-      const newest = newestSha === null ? undefined : await findPushed(db, botId, newestSha)
       // What runs has the changes of both.
       if (!newest || newest.status === 'succeeded') return
       const changes = unionOf([newest.push_changes, push.changes])
@@ -42,7 +45,11 @@ export function pushDeployer({ clock }: App, nodeId: string): PushDeployer {
     },
     async deployAgain(db, botId, commitSha) {
       const pushed = await findPushed(db, botId, commitSha)
-      if (pushed) await deploy(db, botId, { ...asPush(pushed), changes: null })
+      if (!pushed) return
+      if (await isOvertaken(db, pushed)) return deploy(db, botId, { ...asPush(pushed), changes: null })
+      // It is under way, or runs: what was heard of since only waits, and is part of it.
+      await changePushed(db, pushed.id, null)
+      await supersedePushes(db, { botId, besides: pushed.id, now: clock.now() })
     },
   }
 }

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { supersedePushes } from '../codehost/queries.ts'
+import { lockServer, supersedePushes } from '../codehost/queries.ts'
 import type { Db } from '../db/pool.ts'
 import type { DeploymentStatus, LinkProblem, Step, Tables } from '../db/tables.ts'
 import { wake, waking } from '../jobs/wake.ts'
@@ -55,7 +55,7 @@ export async function insertDeployment(
     .executeTakeFirstOrThrow()
   if (waiting.count >= waitingMax)
     throw new AppError('limit_reached', { detail: `${waitingMax} deployments of this bot are waiting already.` })
-  if (push) await supersedePushes(db, botId, now)
+  if (push) await supersedePushes(db, { botId, now })
   const undeployed = push ? await listUndeployed(db, botId) : []
   const node = server.node_id ?? nodeId
   if (server.node_id === null)
@@ -117,7 +117,8 @@ export function unionOf(changes: readonly (readonly string[] | null)[]): string[
 }
 
 /** The newest deployment that a push of this commit has led to, held until the transaction ends. */
-export function findPushed(db: Db, botId: string, commitSha: string): Promise<DeploymentRow | undefined> {
+export async function findPushed(db: Db, botId: string, commitSha: string): Promise<DeploymentRow | undefined> {
+  await lockServer(db, botId)
   return db
     .selectFrom('deployments')
     .selectAll()
@@ -128,6 +129,20 @@ export function findPushed(db: Db, botId: string, commitSha: string): Promise<De
     .limit(1)
     .forUpdate()
     .executeTakeFirst()
+}
+
+/** Whether it neither is under way nor runs, or something else was begun after it. */
+export async function isOvertaken(db: Db, { id, bot_id, status }: DeploymentRow): Promise<boolean> {
+  if (['failed', 'canceled', 'superseded'].includes(status)) return true
+  const later = await db
+    .selectFrom('deployments')
+    .select('id')
+    .where('bot_id', '=', bot_id)
+    .where('id', '>', id)
+    .where('status', 'not in', ['queued', 'failed', 'canceled', 'superseded'])
+    .limit(1)
+    .executeTakeFirst()
+  return later !== undefined
 }
 
 export async function changePushed(db: Db, id: string, changes: string[] | null): Promise<void> {
@@ -186,16 +201,22 @@ interface Next {
   readonly not_before: Date | null
 }
 
-/** The next of each bot that has one, also if its time has not come: those behind it wait too. */
-export function listNext(db: Db, nodeId: string): Promise<Next[]> {
+/**
+ * The next of each bot that has one: what is under way, then what is due. One whose time has not come holds up nobody, a
+ * way back least of all; it comes only if nothing else waits.
+ */
+export function listNext(db: Db, nodeId: string, now: Date): Promise<Next[]> {
+  const notBefore = sql<Date | null>`case when is_cancel_wanted then null else not_before end`
   return db
     .selectFrom('deployments')
     .distinctOn('bot_id')
     .select(['id', 'bot_id'])
-    .select(sql<Date | null>`case when is_cancel_wanted then null else not_before end`.as('not_before'))
+    .select(notBefore.as('not_before'))
     .where('node_id', '=', nodeId)
     .where('status', 'in', unfinished)
     .orderBy('bot_id')
+    .orderBy(sql`status = 'queued'`)
+    .orderBy(sql`coalesce(${notBefore} > ${now}, false)`)
     .orderBy('id')
     .execute()
 }
@@ -322,6 +343,7 @@ export async function completeDeployment(db: Db, work: Work, now: Date): Promise
     is_release_kept: work.rollback_of === null,
   })
   if (!isMine) return
+  await supersedeOvertaken(db, work, now)
   await db
     .updateTable('bots')
     .set({ first_deployed_at: sql<Date>`coalesce(first_deployed_at, ${now})` })
@@ -337,6 +359,53 @@ export async function completeDeployment(db: Db, work: Work, now: Date): Promise
     },
     at: now,
   })
+}
+
+/** Those that were asked for before this one, and were put off: they would undo what is newer. */
+async function supersedeOvertaken(db: Db, { id, bot_id }: Work, now: Date): Promise<void> {
+  const message = 'It waited, and a later deployment was done meanwhile.'
+  const rows = await db
+    .updateTable('deployments')
+    .set({
+      status: 'superseded',
+      finished_at: now,
+      error: JSON.stringify({ code: 'overtaken', message, lastLog: '' }),
+    })
+    .where('bot_id', '=', bot_id)
+    .where('status', '=', 'queued')
+    .where('id', '<', id)
+    .returning('id')
+    .execute()
+  for (const row of rows) await wake(db, 'state', row.id)
+}
+
+/**
+ * Back to the queue until then. A push gives way to a newer one that waits already, and that one brings along what it
+ * changed: they would be put off in turns otherwise.
+ */
+export async function putOffDeployment(db: Db, work: Work, { until, now }: { until: Date; now: Date }): Promise<void> {
+  await lockServer(db, work.bot_id)
+  const newer = work.is_push ? await findNewerPush(db, work) : undefined
+  if (!newer) {
+    await changeDeployment(db, work.id, { status: 'queued', not_before: until })
+    return
+  }
+  const mine = await findUnfinished(db, work.id)
+  if (mine) await changePushed(db, newer.id, unionOf([newer.push_changes, mine.push_changes]))
+  await changeDeployment(db, work.id, { status: 'superseded', finished_at: now })
+}
+
+function findNewerPush(db: Db, { id, bot_id }: Work) {
+  return db
+    .selectFrom('deployments')
+    .select(['id', 'push_changes'])
+    .where('bot_id', '=', bot_id)
+    .where('id', '>', id)
+    .where('status', '=', 'queued')
+    .where('is_push', '=', true)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
 }
 
 export async function failDeployment(

@@ -30,12 +30,12 @@ async function swapExclusively(deployer: Deployer, work: Work & Context): Promis
   let trial: Trial
   try {
     trial = await tryRelease(deployer, { work, server, releaseId })
+    if (trial.exit === undefined) return await complete(deployer, work)
   } catch (error) {
     if (error instanceof DatabaseAway) throw error // taken up where it stands
     await goBack(deployer, work, { releaseId })
     throw error
   }
-  if (trial.exit === undefined) return complete(deployer, work)
   const lastLog = await goBack(deployer, work, { releaseId, exit: trial.exit })
   const how = trial.exit === 'recorded' ? '' : describeExit(trial.exit)
   throw new CrashedAtStart(`The new release ended within its first ${trialMs / 1000} seconds${how}.`, lastLog)

@@ -77,7 +77,7 @@ export class DeploymentWorker {
   async #takeNext(): Promise<void> {
     const { clock, pool } = this.#deployer.app
     const waits: number[] = []
-    for (const { id, bot_id, not_before } of await listNext(pool.db, this.#nodeId)) {
+    for (const { id, bot_id, not_before } of await listNext(pool.db, this.#nodeId, clock.now())) {
       if (this.#running.size >= atOnceMax || this.#stopping.signal.aborted) return
       const waitMs = (not_before?.getTime() ?? 0) - clock.now().getTime()
       if (waitMs > 0) waits.push(waitMs)

@@ -2,6 +2,7 @@
 // is for, the keyboard alone, axe, a killed server, many tabs, and how many bytes all that takes.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -120,7 +121,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await page.getByText('running', { exact: true }).waitFor()
   })
 
-  await t.test('settings are saved, metrics have a table, backups have their place', async () => {
+  await t.test('settings are saved, metrics have a table', async () => {
     await open(ofBot('/settings'))
     await page.getByLabel('Name').fill('renamed')
     await button('Save').click()
@@ -130,8 +131,41 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await button('Cancel').click()
     await open(ofBot('/metrics'))
     await page.getByRole('img', { name: 'Memory in MB' }).or(heading('Nothing was measured yet')).waitFor()
+  })
+
+  await t.test('a backup is made, downloaded, locked, restored and deleted, and one is made every day', async () => {
     await open(ofBot('/backups'))
-    await heading('Backups').waitFor()
+    await heading('No backups yet').waitFor()
+    await button('Back up now').click()
+    await page.getByText('complete', { exact: true }).waitFor()
+    const download = page.waitForEvent('download')
+    await button(/^Download:/).click()
+    const file = await download
+    assert.match(file.suggestedFilename(), /^bak_\w+\.tar\.zst$/)
+    assert.equal((await readFile(await file.path())).readUInt32LE(), 0xfd2f_b528, 'it begins like zstd')
+    await button(/^Actions for/).click()
+    await page.getByRole('menuitem', { name: /^Lock/ }).click()
+    await page.getByText('locked', { exact: true }).waitFor()
+    await button(/^Restore:/).click()
+    const restore = page.getByRole('dialog').getByRole('button', { name: 'Restore', exact: true })
+    assert(await restore.isDisabled())
+    await page.getByLabel('Type renamed to confirm').fill('renamed')
+    await restore.click()
+    await page.getByText(/^Restored/).waitFor()
+    await button('Back up now').click()
+    await page.getByText('2 of 10 places taken.').waitFor()
+    await page.getByText('being made', { exact: true }).waitFor({ state: 'detached' })
+    await button(/^Actions for/).click()
+    await page.getByRole('menuitem', { name: 'Delete', exact: true }).click()
+    await button('Delete').click()
+    await page.getByText('1 of 10 places taken.').waitFor()
+    await page.getByRole('switch').click()
+    await page.getByText('One a day, while the bot has not expired.').waitFor()
+    await page.getByLabel('How many daily ones to keep').selectOption('5')
+    await waitFor('the number to be kept', async () => {
+      const { backups } = await ask(`GET /bots/${botId}`)
+      return JSON.stringify(backups) === '{"daily":true,"keep":5}'
+    })
   })
 
   await t.test('keys are shown once and revoked; the activity tells of it', async () => {
@@ -302,6 +336,8 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
         [ofBot('/metrics'), 'Metrics'],
         [ofBot('/repository'), 'Repository'],
         [ofBot('/backups'), 'Backups'],
+        [ofBot('/backups'), 'Backups', dialog(/^Restore:/)],
+        [ofBot('/backups'), 'Backups', dialog(/^Actions for/)],
         [ofBot('/settings'), 'Settings'],
         [ofBot('/settings'), 'Settings', dialog('Delete the bot')],
         ['/activity', 'Activity'],

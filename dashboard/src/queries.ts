@@ -1,3 +1,4 @@
+import type { Backup } from '@botberth/sdk'
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api } from './api.ts'
 
@@ -38,6 +39,18 @@ export const deploymentQuery = (id: string) =>
 
 export const startupQuery = (botId: string) =>
   queryOptions({ queryKey: ['startup', botId], queryFn: () => api.variables.list(botId) })
+
+export const backupsQuery = (botId: string) =>
+  queryOptions({
+    queryKey: ['backups', botId],
+    queryFn: () => api.backups.list(botId),
+    // Nothing tells of them as they happen, and daily ones come by themselves.
+    refetchInterval: ({ state }) => (state.data?.some(isBusy) ? 1_000 : 10_000),
+  })
+
+function isBusy({ status, lastRestore }: Backup): boolean {
+  return status === 'running' || lastRestore?.status === 'running'
+}
 
 export const resourcesQuery = (botId: string) =>
   queryOptions({ queryKey: ['resources', botId], queryFn: () => api.servers.resources(botId) })

@@ -35,7 +35,7 @@ export function Palette() {
       // The shell listens, so that it works before this is loaded.
       shortcut={null}
       attributes={{ content: { 'aria-label': t.palette.label } }}
-      limit={12}
+      limit={13}
       scrollable
       maxHeight={420}
       nothingFound={t.palette.nothing}
@@ -97,6 +97,7 @@ function useBotActions(): SpotlightActionGroupData[] {
     after: ({ id, botId }) =>
       void navigate({ to: '/bots/$botId/deployments/$deploymentId', params: { botId, deploymentId: id } }),
   })
+  const backUp = useAction((id: string) => api.backups.create(id), { changes: [['backups', botId]] })
   if (!bot) return []
   const { id, name } = bot
   const names = [
@@ -117,6 +118,11 @@ function useBotActions(): SpotlightActionGroupData[] {
         entry('start', 'play', t.power.start, () => power.run({ id, signal: 'start' })),
         entry('restart', 'restart', t.power.restart, () => power.run({ id, signal: 'restart' })),
         entry('stop', 'stop', t.power.stop, () => power.run({ id, signal: 'stop' })),
+        entry('backup', 'box', t.backups.create, () => {
+          backUp.run(id)
+          // There it can be seen how it goes, or that all places are taken.
+          void navigate({ to: '/bots/$botId/backups', params: { botId: id } })
+        }),
         ...parts.map((part, index) =>
           entry(`part-${part}`, 'bot', names[index] ?? part, () => void navigate({ to: `/bots/${id}/${part}` })),
         ),

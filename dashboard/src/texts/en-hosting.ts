@@ -1,3 +1,5 @@
+import { backups } from './en-backups.ts'
+
 /** What is said about bots; the rest stands in `en.ts`. */
 export const hosting = {
   states: {
@@ -302,12 +304,7 @@ export const hosting = {
     deployKeyHint: 'For a private repository over ssh: add this public key to the repository, for reading.',
     showKey: 'Show the deploy key',
   },
-  backups: {
-    title: 'Backups',
-    soon: 'Backups cannot be made here yet',
-    soonHint: 'Until then, download variables and keep your project in a repository.',
-    toVariables: 'Go to the variables',
-  },
+  backups,
   settings: {
     title: 'Settings',
     general: 'General',

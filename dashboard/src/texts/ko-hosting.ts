@@ -1,4 +1,5 @@
 import type { hosting } from './en-hosting.ts'
+import { backups } from './ko-backups.ts'
 
 /** 봇에 관한 글. 나머지는 `ko.ts`에 있다. */
 export const hostingKo: typeof hosting = {
@@ -298,12 +299,7 @@ export const hostingKo: typeof hosting = {
     deployKeyHint: 'ssh로 쓰는 비공개 저장소용: 이 공개 키를 저장소에 읽기 전용으로 추가하세요.',
     showKey: '배포 키 보기',
   },
-  backups: {
-    title: '백업',
-    soon: '아직 여기서 백업할 수 없습니다',
-    soonHint: '그때까지는 변수를 내려받고 프로젝트를 저장소에 보관하세요.',
-    toVariables: '변수로 가기',
-  },
+  backups,
   settings: {
     title: '설정',
     general: '일반',

@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
 import { useTexts } from '../texts/texts.ts'
 import type { Action } from './action.ts'
 import { ErrorCard } from './ErrorCard.tsx'
@@ -9,6 +9,8 @@ interface Props {
   onClose(): void
   readonly title: string
   readonly text: string
+  /** What the text alone does not say. */
+  readonly details?: ReactNode
   readonly button: string
   /** It destroys something: the name has to be typed. */
   readonly name?: string
@@ -17,12 +19,13 @@ interface Props {
 }
 
 /** Asks before something happens, and stays open if it fails. */
-export function Confirm({ isOpen, onClose, title, text, button, name, action, isHarmless = false }: Props) {
+export function Confirm({ isOpen, onClose, title, text, details, button, name, action, isHarmless = false }: Props) {
   const t = useTexts()
   const [typed, setTyped] = useState('')
+  // Also after it is done, when the page closes it: the next one is typed anew.
+  useEffect(() => setTyped(''), [isOpen])
   const isReady = name === undefined || typed.trim() === name
   const close = () => {
-    setTyped('')
     action.reset()
     onClose()
   }
@@ -35,6 +38,7 @@ export function Confirm({ isOpen, onClose, title, text, button, name, action, is
       <form onSubmit={submit}>
         <Stack>
           <Text>{text}</Text>
+          {details}
           {name !== undefined && (
             <TextInput
               label={t.common.typeName(name)}

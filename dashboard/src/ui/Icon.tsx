@@ -17,6 +17,7 @@ const paths = {
   check: 'M5 12.5l4.5 4.5L19 7',
   cross: 'M6 6l12 12M18 6L6 18',
   warning: 'M12 4l9.5 16h-19zM12 10v4M12 17v.5',
+  lock: 'M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 017 0v3',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   download: 'M12 4v12M7 11l5 5 5-5M4 20h16',
   clock: 'M12 21a9 9 0 100-18 9 9 0 000 18zM12 7v5.5l3.5 2',

@@ -15,8 +15,8 @@ export function useNow(): number {
 /** How long ago, or how soon; exactly when is told on hover and focus. */
 export function Time({ at, isInLink = false }: { at: string; isInLink?: boolean }) {
   const { language } = useLanguage()
+  const exact = useExactTime()(at)
   const { value, unit } = relativeUnit(Date.parse(at) - useNow())
-  const exact = new Date(at).toLocaleString(language, { dateStyle: 'medium', timeStyle: 'medium' })
   return (
     <Tooltip label={exact}>
       <time dateTime={at} tabIndex={isInLink ? undefined : 0}>
@@ -27,6 +27,12 @@ export function Time({ at, isInLink = false }: { at: string; isInLink?: boolean 
       </time>
     </Tooltip>
   )
+}
+
+/** A moment as text, where its place is in a sentence or a name. */
+export function useExactTime(): (at: string) => string {
+  const { language } = useLanguage()
+  return (at) => new Date(at).toLocaleString(language, { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
 export function useDuration(): (ms: number) => string {

@@ -59,7 +59,8 @@ export class BackupSchedule {
       .where('backup_due_at', '<=', now)
       .orderBy('backup_due_at')
       .limit(batch)
-      .forUpdate()
+      // Not more: whoever asks for a backup holds its server and then the key of its bot, we the other way round.
+      .forNoKeyUpdate()
       .skipLocked()
       .execute()
     for (const { id: botId } of due) {

@@ -87,7 +87,7 @@ export async function insertBackup(db: Db, { botId, nodeId, store, isScheduled, 
     .where('is_deleted', '=', false)
     .executeTakeFirstOrThrow()
   // A daily one takes the place of an older one, which goes when it is complete and not before.
-  if (count - (isScheduled ? Math.min(prunable, 1) : 0) >= backupsMax)
+  if (count - (isScheduled ? prunable : 0) >= backupsMax)
     throw new AppError('limit_reached', { detail: `A bot may have ${backupsMax} backups. Delete one first.` })
   const row = await insertRow(db, { botId, nodeId: node_id, store, isScheduled, now })
   await wake(db, 'backup', botId)
@@ -128,33 +128,39 @@ export async function lockBackup(db: Db, id: string, isLocked: boolean): Promise
   await db.updateTable('backups').set({ is_locked: isLocked }).where('id', '=', id).execute()
 }
 
-/** Its archive and its row go after this. */
+/** Its archive and its row go after this. In a transaction of the caller's. */
 export async function markDeleted(db: Db, { id, bot_id }: Pick<BackupRow, 'id' | 'bot_id'>): Promise<void> {
+  // A restore that holds it is asked for by now, or is not.
+  await db.selectFrom('backups').select('id').where('id', '=', id).forUpdate().execute()
   const marked = await db
     .updateTable('backups')
     .set({ is_deleted: true })
     .where('id', '=', id)
     .where('is_locked', '=', false)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('restores')
-            .select('restores.id')
-            .where('restores.backup_id', '=', id)
-            .where('restores.status', '=', 'running'),
-        ),
-      ),
-    )
+    .where(isNotRestored)
     .returning('id')
     .executeTakeFirst()
   if (!marked) throw new AppError('invalid_state', { detail: 'The backup is locked, or is being restored.' })
   await wake(db, 'backup', bot_id)
 }
 
+const isNotRestored = sql<boolean>`not exists (
+  select from restores where restores.backup_id = backups.id and restores.status = 'running')`
+
+/** In a transaction of the caller's. */
 export async function insertRestore(db: Db, backup: BackupRow, now: Date): Promise<void> {
   if (backup.status !== 'completed')
     throw new AppError('invalid_state', { detail: `The backup is ${backup.status}: it cannot be restored.` })
   await lockNode(db, backup.bot_id, backup.node_id)
+  // Held until the restore is there: nobody deletes it in between.
+  const held = await db
+    .selectFrom('backups')
+    .select('id')
+    .where('id', '=', backup.id)
+    .where('is_deleted', '=', false)
+    .forUpdate()
+    .executeTakeFirst()
+  if (!held) throw new AppError('not_found')
   const { bot_id, node_id } = backup
   const made = await db
     .insertInto('restores')
@@ -184,12 +190,16 @@ export async function listNext(db: Db, nodeId: string): Promise<Next[]> {
   return rows
 }
 
+/** Those that can go: the row of a restore goes with its backup's, and it is what a restore is taken up by. */
 export function listDeleted(db: Db, nodeId: string): Promise<{ id: string; bot_id: string; store: 'disk' | 's3' }[]> {
   return db
     .selectFrom('backups')
     .select(['id', 'bot_id', 'store'])
     .where('node_id', '=', nodeId)
     .where('is_deleted', '=', true)
+    .where(
+      sql<boolean>`not exists (select from restores where restores.backup_id = backups.id and restores.step <> 'done')`,
+    )
     .execute()
 }
 
@@ -257,14 +267,10 @@ export async function completeBackup(db: Db, work: BackupWork, made: Made, now: 
   return true
 }
 
-/** Daily ones beyond those to keep. Locked ones neither count nor go. */
+/** Daily ones beyond those to keep, or beyond what a bot may have. Locked ones neither go nor count as kept. */
 async function pruneScheduled(db: Db, { bot_id, backups_keep }: BackupWork): Promise<void> {
-  const restoring = db
-    .selectFrom('restores')
-    .select('backup_id')
-    .where('status', '=', 'running')
-    .where('bot_id', '=', bot_id)
-  const old = db
+  // Held, so that nobody locks or restores one of them before it is marked.
+  const daily = await db
     .selectFrom('backups')
     .select('id')
     .where('bot_id', '=', bot_id)
@@ -273,12 +279,23 @@ async function pruneScheduled(db: Db, { bot_id, backups_keep }: BackupWork): Pro
     .where('is_deleted', '=', false)
     .where('status', '=', 'completed')
     .orderBy('id', 'desc')
-    .offset(backups_keep)
+    .forUpdate()
+    .execute()
+  const { count } = await db
+    .selectFrom('backups')
+    .select(sql<number>`count(*)::int`.as('count'))
+    .where('bot_id', '=', bot_id)
+    .where('status', '<>', 'failed')
+    .where('is_deleted', '=', false)
+    .executeTakeFirstOrThrow()
+  const kept = Math.max(1, Math.min(backups_keep, daily.length - Math.max(0, count - backupsMax)))
+  const old = daily.slice(kept).map(({ id }) => id)
+  if (old.length === 0) return
   const pruned = await db
     .updateTable('backups')
     .set({ is_deleted: true })
     .where('id', 'in', old)
-    .where('id', 'not in', restoring)
+    .where(isNotRestored)
     .returning('id')
     .execute()
   if (pruned.length > 0) await wake(db, 'backup', bot_id)

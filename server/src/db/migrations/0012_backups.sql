@@ -43,7 +43,9 @@ create unique index restores_one_of_bot on restores (bot_id) where status = 'run
 create index restores_to_do on restores (node_id) where step <> 'done';
 
 -- A restore that is swapping files has the server for itself, as a deployment has.
-alter table servers add column restore_id text;
+-- If ever the row of the restore goes, the server is free again.
+alter table servers add column restore_id text references restores on delete set null;
+create index servers_in_restore on servers (restore_id) where restore_id is not null;
 
 alter table bots add column backup_due_at timestamptz;
 update bots set backup_due_at = now() where backups_daily;

@@ -7,6 +7,7 @@ import { signIn } from '../../test/people.ts'
 import { until } from '../../test/until.ts'
 import type { Db } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
+import { pruneReleases } from '../deployments/queries.ts'
 import { AppError } from '../lib/app-error.ts'
 import {
   completeBackup,
@@ -166,4 +167,26 @@ test('a server is not held by a restore that is gone', async () => {
   await deleteBackup(db, backup.id)
   const [row] = await server.pool.query('select restore_id from servers where bot_id = $1', [bot.id])
   assert.deepEqual(row, { restore_id: null })
+})
+
+test('the releases that a restore goes to, or back to, are kept until it is over', async () => {
+  const bot = await makeBot(server, ann)
+  const backup = await getBackup(await make(bot, false))
+  const releases = Array.from({ length: 20 }, (_, index) => `dep_${bot.id}_${String(index).padStart(2, '0')}`)
+  await server.pool.query(
+    `insert into deployments (id, bot_id, node_id, source, status, is_release_kept, created_at)
+     select id, $2, $3, 'files', 'succeeded', true, now() from unnest($1::text[]) as id`,
+    [releases, bot.id, nodeId],
+  )
+  await tx(db, (inside) => insertRestore(inside, backup, server.clock.now()))
+  const content = (index: number) => JSON.stringify({ releaseId: releases[index], variables: [] })
+  await server.pool.query("update restores set step = 'trying', wanted = $2, previous = $3 where bot_id = $1", [
+    bot.id,
+    content(1),
+    content(3),
+  ])
+  const isOld = (id: string) => releases.indexOf(id) < 5
+  assert.deepEqual((await pruneReleases(db, bot.id)).filter(isOld), [releases[3], releases[1]])
+  await server.pool.query("update restores set step = 'done' where bot_id = $1", [bot.id])
+  assert.deepEqual((await pruneReleases(db, bot.id)).filter(isOld), [])
 })

@@ -449,8 +449,15 @@ export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
     .where('bot_id', '=', botId)
     .where('status', 'in', unfinished)
     .execute()
+  const restores = await db
+    .selectFrom('restores')
+    .select(['wanted', 'previous'])
+    .where('bot_id', '=', botId)
+    .where('step', '<>', 'done')
+    .execute()
   const needed = new Set([
     server?.release_id,
+    ...restores.flatMap(({ wanted, previous }) => [wanted?.releaseId, previous?.releaseId]),
     ...wanted.flatMap((row) => [row.id, row.rollback_of, row.previous_release_id]),
   ])
   const kept = rows.map(({ id }) => id).filter((id, index) => index < releasesKept || needed.has(id))

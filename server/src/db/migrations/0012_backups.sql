@@ -38,6 +38,7 @@ create table restores (
   finished_at timestamptz
 );
 
+create index restores_of_bot on restores (bot_id);
 create index restores_of_backup on restores (backup_id, id desc);
 create unique index restores_one_of_bot on restores (bot_id) where status = 'running';
 create index restores_to_do on restores (node_id) where step <> 'done';

@@ -11,7 +11,7 @@ import { parseIgnore } from '../source/ignore.ts'
 import { type Packed, packTrees } from './archive/archive.ts'
 import type { Tree } from './archive/pack.ts'
 import { entriesMax, hostFreeBytes, type Keeper, mebibyte, Unwanted } from './keeper.ts'
-import { type BackupWork, completeBackup, failBackup, findUnfinished, readSealed } from './queries.ts'
+import { type BackupWork, completeBackup, failBackup, findUnfinished, type Made, readSealed } from './queries.ts'
 
 /** What an archive says of itself, in `backup.json`. */
 export interface Manifest {
@@ -36,26 +36,36 @@ const triesMax = 3
 
 /** One backup, to its end. Rejects only if we are stopped in it: then it is begun again. */
 export async function runBackup(keeper: Keeper, id: string, signal: AbortSignal): Promise<void> {
-  const { app, stores, folders } = keeper
+  const { app, folders } = keeper
   const work = await findUnfinished(app.pool.db, id)
   if (!work) return
-  const store = stores.get(work.store)
-  const key = { botId: work.bot_id, id }
   try {
-    // An archive that is whole is never made again, or thrown away because nobody could be told of it.
-    const kept = await store.find(key, signal)
-    const made = kept
-      ? { ...kept, contentBytes: undefined }
-      : await keeper.slots.run(() => make(keeper, work, signal), signal)
-    const isWanted = await tx(app.pool.db, (db) => completeBackup(db, work, made, app.clock.now()))
-    if (!isWanted) await store.remove(key)
-  } catch (error) {
-    if (error instanceof DatabaseAway || (signal.aborted && !(signal.reason instanceof Unwanted))) throw error
-    if (signal.aborted) return
-    await failBackup(app.pool.db, work, describeFailure(keeper, error))
+    const made = await findOrMake(keeper, work, signal)
+    // From here on nothing makes it a failed one: what goes wrong is tried again, with the archive that is there.
+    if (made) await complete(keeper, work, made)
   } finally {
     await rm(folders.draft(id), { recursive: true, force: true })
   }
+}
+
+/** Undefined: it failed, or is not wanted any more. */
+async function findOrMake(keeper: Keeper, work: BackupWork, signal: AbortSignal): Promise<Made | undefined> {
+  const { app, stores, slots } = keeper
+  try {
+    // An archive that is whole is never made again, or thrown away because nobody could be told of it.
+    const kept = await stores.get(work.store).find({ botId: work.bot_id, id: work.id }, signal)
+    if (kept) return { ...kept, contentBytes: undefined }
+    return await slots.run(() => make(keeper, work, signal), signal)
+  } catch (error) {
+    if (error instanceof DatabaseAway || (signal.aborted && !(signal.reason instanceof Unwanted))) throw error
+    if (!signal.aborted) await failBackup(app.pool.db, work, describeFailure(keeper, error))
+    return undefined
+  }
+}
+
+async function complete({ app, stores }: Keeper, work: BackupWork, made: Made): Promise<void> {
+  const isWanted = await tx(app.pool.db, (db) => completeBackup(db, work, made, app.clock.now()))
+  if (!isWanted) await stores.get(work.store).remove({ botId: work.bot_id, id: work.id })
 }
 
 async function make(keeper: Keeper, work: BackupWork, signal: AbortSignal): Promise<Packed> {
@@ -131,7 +141,7 @@ async function readIgnore(folder: string): Promise<string[]> {
 
 /** For the bot's owner; what we did not foresee is logged for the operator and told in general words. */
 export function describeFailure({ app }: Keeper, error: unknown): { code: string; message: string } {
-  if (error instanceof StepError) return { code: error.code, message: error.message }
+  if (error instanceof StepError || error instanceof AppError) return { code: error.code, message: error.message }
   if (isDiskFull(error)) return { code: 'disk_full', message: 'There is no room left for it.' }
   app.log.error({ err: error }, 'a backup or a restore failed')
   return {

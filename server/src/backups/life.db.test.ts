@@ -364,3 +364,38 @@ test('where all places are taken by what only its owner may remove, a daily back
   const [oldest] = data((await bot.ask('GET #/backups')) as never).filter(({ status }) => status !== 'failed')
   assert.equal((await backedUp(bot, oldest?.['id']))['status'], 'completed')
 })
+
+test('a backup in a store that is not configured any more fails, and keeps no other from being removed', async () => {
+  const bot = await makeBot(server, ann)
+  const [first, second] = [await backUp(bot), await backUp(bot)]
+  await server.pool.query("update backups set store = 's3' where id = $1", [first['id']])
+  await bot.ask(`DELETE #/backups/${String(first['id'])}`)
+  await bot.ask(`DELETE #/backups/${String(second['id'])}`)
+  const left = async () => {
+    const rows = await server.pool.query<{ id: string }>('select id from backups where bot_id = $1', [bot.id])
+    return rows.map(({ id }) => id)
+  }
+  await until('the other one to go', async () => (await left()).length === 1)
+  assert.deepEqual(await left(), [first['id']])
+  await server.pool.query(
+    "update backups set is_deleted = false, status = 'running', completed_at = null where id = $1",
+    [first['id']],
+  )
+  await backUp(await makeBot(server, ann)) // which wakes whoever makes them
+  const { status, error } = await backedUp(bot, first['id'])
+  assert.deepEqual([status, (error as { code: string }).code], ['failed', 'unavailable'])
+})
+
+test('an archive that is kept becomes a complete backup, whatever happens while that is written down', async () => {
+  const bot = await makeBot(server, ann)
+  await server.pool.query('create sequence completions')
+  await server.pool.query(`create function refuse() returns trigger language plpgsql as $$ begin
+    if nextval('completions') < 3 then raise 'deadlock detected' using errcode = '40P01'; end if;
+    return new; end $$`)
+  await server.pool.query(`create trigger refuse before update on backups
+    for each row when (new.status = 'completed' and old.status = 'running') execute function refuse()`)
+  const { status, sizeBytes, id } = await backUp(bot)
+  await server.pool.query('drop trigger refuse on backups')
+  assert.deepEqual([status, sizeBytes], ['completed', readFileSync(archiveOf(bot, id)).length])
+  assert.equal((await bot.events()).length, 1)
+})

@@ -238,7 +238,7 @@ export function findUnfinished(db: Db, id: string): Promise<BackupWork | undefin
     .executeTakeFirst()
 }
 
-interface Made {
+export interface Made {
   readonly sizeBytes: number
   readonly checksum: string
   readonly contentBytes: number | undefined

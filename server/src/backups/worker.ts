@@ -26,6 +26,7 @@ export class BackupWorker {
   readonly #running = new Map<string, Running>()
   readonly #stopping = new AbortController()
   #deleting: Promise<void> = Promise.resolve()
+  #retry: NodeJS.Timeout | undefined
 
   constructor(keeper: Keeper) {
     this.#keeper = keeper
@@ -57,7 +58,8 @@ export class BackupWorker {
     this.#look().catch((error: unknown) => {
       const isAway = error instanceof DatabaseAway
       if (!isAway) this.#keeper.app.log.error({ err: error }, 'backups cannot be read or removed')
-      setTimeout(() => this.#pump(), isAway ? retryMs : storeRetryMs).unref()
+      clearTimeout(this.#retry) // however often we are woken, there is one
+      this.#retry = setTimeout(() => this.#pump(), isAway ? retryMs : storeRetryMs).unref()
     })
   }
 
@@ -76,14 +78,22 @@ export class BackupWorker {
     if (kind === 'backup' && !(await findUnfinished(this.#keeper.app.pool.db, id))) abort.abort(new Unwanted())
   }
 
+  /** One that cannot be removed, because its store is away, keeps none of the others. */
   async #deleteMarked(): Promise<void> {
     const { app, stores, nodeId } = this.#keeper
+    const errors: unknown[] = []
     for (const { id, bot_id, store } of await listDeleted(app.pool.db, nodeId)) {
       const running = this.#running.get(bot_id)
       if (running?.id === id) await running.done
-      await stores.get(store).remove({ botId: bot_id, id })
-      await deleteBackup(app.pool.db, id)
+      try {
+        await stores.get(store).remove({ botId: bot_id, id })
+        await deleteBackup(app.pool.db, id)
+      } catch (error) {
+        if (error instanceof DatabaseAway) throw error
+        errors.push(error)
+      }
     }
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} backups could not be removed`)
   }
 
   #run(next: Next): void {

@@ -52,15 +52,19 @@ test('killed between its renames it goes on, or back', async () => {
     renameSync(swap.current, swap.previous)
     return swap
   }
-  const [on, back, disturbed] = [killed(), killed(), killed()]
+  const [on, back, disturbed, disturbedBack] = [killed(), killed(), killed(), killed()]
   await swapIn(on)
   assert.deepEqual(look(on), ['new', undefined, 'old'])
   await swapBack(back)
   assert.deepEqual(look(back), ['old', 'new', undefined])
-  mkdirSync(disturbed.current)
-  writeFileSync(join(disturbed.current, 'file'), 'made by somebody who found nothing')
+  for (const { current } of [disturbed, disturbedBack]) {
+    mkdirSync(current)
+    writeFileSync(join(current, 'file'), 'made by somebody who found nothing')
+  }
   await swapIn(disturbed)
   assert.deepEqual(look(disturbed), ['new', undefined, 'old'])
+  await swapBack(disturbedBack)
+  assert.deepEqual(look(disturbedBack), ['old', 'new', undefined])
   renameSync(on.current, on.next) // the way back, killed in it
   await swapBack(on)
   assert.deepEqual(look(on), ['old', 'new', undefined])

@@ -25,7 +25,9 @@ export async function swapIn({ current, next, previous }: FolderSwap): Promise<v
 
 /** Takes that back, however far it came. */
 export async function swapBack({ current, next, previous }: FolderSwap): Promise<void> {
-  if (existsSync(current) && !existsSync(next)) await rename(current, next)
+  if (existsSync(next) && existsSync(previous))
+    await rm(current, { recursive: true, force: true }) // as above
+  else if (existsSync(current) && !existsSync(next)) await rename(current, next)
   if (existsSync(previous)) await rename(previous, current)
   await syncNames(current, next)
 }

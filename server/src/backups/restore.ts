@@ -204,7 +204,10 @@ async function start({ app, runtime, supervisor }: Keeper, botId: string): Promi
   if (instance === null) instance = (await supervisor.launch(server, { releaseId: server.release_id })) ?? null
   else await supervisor.startInstance({ ...server, instance_id: instance }, server.release_id)
   if (instance === null) throw new StepError('start_failed', 'The server was changed while it was being started.')
-  const startedAt = (await runtime.list()).find(({ id }) => id === instance)?.startedAt.getTime() ?? Date.now()
+  const known = (await runtime.list()).find(({ id }) => id === instance)
+  const startedAt = known?.startedAt.getTime() ?? Date.now()
+  // Nobody was there to see it stay up: what ends it later is a crash like any other.
+  if (known?.exit && known.exit.at.getTime() - startedAt >= trialMs) return undefined
   const exit = await supervisor.waitForExit(instance, Math.max(0, trialMs - Math.max(0, Date.now() - startedAt)))
   const now = await findServer(app.pool.db, botId)
   return now?.wanted === 'offline' ? undefined : exit

@@ -6,6 +6,7 @@ import type { BotContent } from '../db/tables.ts'
 import { tx } from '../db/tx.ts'
 import { NotNow } from '../deployments/deployer.ts'
 import { describeExit, lockServer, trialMs } from '../deployments/swap.ts'
+import { run } from '../lib/run.ts'
 import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 import { changeServer, findRelease, findServer, type Server } from '../servers/queries.ts'
@@ -83,6 +84,8 @@ async function stage(keeper: Keeper, work: RestoreWork, signal: AbortSignal): Pr
   const variables = parse<BotContent['variables']>(texts[variablesName])
   checkSealed(app, variables)
   if (!manifest.hasProject) await rm(join(folder, 'project'), { recursive: true })
+  // On the disk before it may be swapped; the runtime sees to the files.
+  await run(['sync', '-f', '--', folder], { env: { PATH: '/usr/bin:/bin' }, timeoutMs: 300_000, signal })
   if (!manifest.hasFiles && !(await runtime.hasFiles(id))) {
     // It had none, and has none: a bot gets its folder when it is first started.
     await runtime.removeStaged(id, work.id)

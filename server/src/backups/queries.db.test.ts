@@ -190,3 +190,15 @@ test('the releases that a restore goes to, or back to, are kept until it is over
   await server.pool.query("update restores set step = 'done' where bot_id = $1", [bot.id])
   assert.deepEqual((await pruneReleases(db, bot.id)).filter(isOld), [])
 })
+
+test('a backup is restored as often as its owner likes', async () => {
+  const bot = await makeBot(server, ann)
+  const backup = await getBackup(await make(bot, false))
+  await tx(db, async (inside) => {
+    // After five of one connection the database plans a statement without looking at its parameters.
+    for (let count = 1; count <= 10; count++) {
+      await insertRestore(inside, backup, server.clock.now())
+      await inside.updateTable('restores').set({ status: 'completed', step: 'done' }).execute()
+    }
+  })
+})

@@ -165,7 +165,8 @@ export async function insertRestore(db: Db, backup: BackupRow, now: Date): Promi
   const made = await db
     .insertInto('restores')
     .values({ id: newId('res', now), bot_id, backup_id: backup.id, node_id, created_at: now })
-    .onConflict((conflict) => conflict.column('bot_id').where('status', '=', 'running').doNothing())
+    // In so many words: the index is not found by a parameter, once the statement has a plan for all of them.
+    .onConflict((conflict) => conflict.column('bot_id').where(sql<boolean>`status = 'running'`).doNothing())
     .returning('id')
     .executeTakeFirst()
   if (!made) throw new AppError('invalid_state', { detail: 'Another restore of this bot is under way.' })

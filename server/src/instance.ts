@@ -48,7 +48,7 @@ async function backUp(options: Parameters<typeof backUpInstance>[0]): Promise<vo
   const { sizeBytes, skipped } = await backUpInstance(options)
   for (const one of skipped) console.error(`Left out: ${one}`)
   console.log(
-    `Wrote ${options.file}, ${Math.ceil(sizeBytes / 1024 / 1024)} MB. Without the passphrase it is of no use.`,
+    `Wrote ${options.file}, ${Math.ceil(sizeBytes / 1024 / 1024)} MB. Keep it safe: only the secret key in it is sealed by the passphrase.`,
   )
 }
 

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { packTrees } from '../backups/archive/archive.ts'
 import type { Tree } from '../backups/archive/pack.ts'
@@ -56,9 +56,8 @@ export async function backUpInstance(options: Options): Promise<{ sizeBytes: num
   checkWhole(config.dataDir)
   if (!(await tryClaim(config.dataDir)))
     throw new StartError(`A server is using ${config.dataDir}. Stop it first: its bots go on running meanwhile.`)
-  const draft = `${file}.part`
-  await rm(draft, { recursive: true, force: true })
-  await mkdir(join(draft, 'database'), { recursive: true, mode: 0o700 })
+  const draft = await mkdtemp(`${file}.part-`)
+  await mkdir(join(draft, 'database'), { mode: 0o700 })
   try {
     const made = await make(options, draft)
     await rename(join(draft, 'archive'), file)

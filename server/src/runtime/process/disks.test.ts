@@ -188,7 +188,8 @@ test('killed at any moment of a first deployment, also of one from before there 
   }
   await host.reopen()
   for (const botId of botIds) await (await host.prepare(botId)).keep()
-  assert.deepEqual(mountsBelow(host.dataDir).toSorted(), botIds.toSorted())
+  // A program that mounts outlives whoever is killed: the next may mount the same disk over it, and both go together.
+  assert.deepEqual([...new Set(mountsBelow(host.dataDir))].toSorted(), botIds.toSorted())
   for (const [index, botId] of botIds.entries())
     if (index % 2 === 1) assert.equal((await host.read(botId, 'old')).length, 5 * mebibyte)
   assert.deepEqual(readdirSync(join(host.dataDir, 'images')).toSorted(), botIds.toSorted())

@@ -1,6 +1,7 @@
 // npm test [-- NAME]: unit tests in one process, then those that need PostgreSQL or run bots, several at once with a process
 // (and a database) each; with NAME only the files whose path contains it.
-// npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes, and `x.slow.test.ts` beside `x.ts`.
+// npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes, and `x.slow.test.ts` (or
+// `x.slow.db.test.ts`, with PostgreSQL) beside `x.ts`.
 // npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against
 // TEST_DATABASE_URL, but for those that ask it nothing new.
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
@@ -15,7 +16,7 @@ import { findUnseen } from '../server/test/seen.ts'
 // A file that hangs is a failure, not a reason to wait for ever.
 const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
 
-const slowEnding = '.slow.test.ts'
+const slow = /\.slow(\.db)?\.test\.ts$/
 // They mostly wait: for processes to start and end, for time to pass.
 const needProcesses = /\/runtime\/|\/send\.test\.ts$/
 
@@ -45,7 +46,7 @@ if (totals.failed > 0 || totals.passed === 0 || skippedInCi) process.exitCode = 
 
 async function runTests(): Promise<void> {
   const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts').filter(
-    (file) => file.includes(named ?? '') && !file.endsWith(slowEnding),
+    (file) => file.includes(named ?? '') && !slow.test(file),
   )
   const isDbOnly = args.includes('--db-only')
   const needDatabase = all.filter((file) => file.endsWith('.db.test.ts') && !(isDbOnly && askNothingNew.test(file)))
@@ -56,23 +57,30 @@ async function runTests(): Promise<void> {
     others.filter((file) => !needProcesses.test(file)),
     { isolation: 'none' },
   )
+  await withPostgres((version) =>
+    runFiles(`With ${version}`, together, {
+      concurrency: Math.max(4, cpus().length),
+      checkContract: named === undefined && !isDbOnly,
+    }),
+  )
+  const leftOut = findEndToEnd().map(nameOf)
+  console.log(
+    `\nLeft out, because they need a whole server, a browser, containers or minutes (npm run e2e): ${leftOut.join(', ')}`,
+  )
+}
+
+async function withPostgres(work: (version: string) => Promise<void>): Promise<void> {
   const postgres = await startTestPostgres(process.env['TEST_DATABASE_URL'])
   process.env['TEST_DATABASE_URL'] = postgres.url
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void postgres.stop().then(() => process.exit(1)))
   }
   try {
-    await runFiles(`With ${postgres.version}`, together, {
-      concurrency: Math.max(4, cpus().length),
-      checkContract: named === undefined && !isDbOnly,
-    })
+    await work(postgres.version)
   } finally {
     await postgres.stop()
+    delete process.env['TEST_DATABASE_URL']
   }
-  const leftOut = findEndToEnd().map(nameOf)
-  console.log(
-    `\nLeft out, because they need a whole server, a browser, containers or minutes (npm run e2e): ${leftOut.join(', ')}`,
-  )
 }
 
 async function runSoak(name: string | undefined): Promise<void> {
@@ -88,11 +96,10 @@ async function runSoak(name: string | undefined): Promise<void> {
 /** Two at once, because they mostly wait; then those that measure the machine, or change what all of it sees. */
 async function runEndToEnd(): Promise<void> {
   const files = findEndToEnd(named)
-  await runFiles(
-    'End to end',
-    files.filter((file) => !needMachine.has(nameOf(file))),
-    { concurrency: 2 },
-  )
+  const together = files.filter((file) => !needMachine.has(nameOf(file)))
+  const runTogether = () => runFiles('End to end', together, { concurrency: 2 })
+  if (together.some((file) => file.endsWith('.db.test.ts'))) await withPostgres(runTogether)
+  else await runTogether()
   await runFiles(
     'End to end, one by one',
     files.filter((file) => needMachine.has(nameOf(file))),
@@ -102,11 +109,13 @@ async function runEndToEnd(): Promise<void> {
 
 /** Whole servers, and what takes long beside the code that it tests. */
 function findEndToEnd(name = '*'): string[] {
-  return find(`e2e/${name}.test.ts`, `server/src/**/${name}${slowEnding}`)
+  return find(`e2e/${name}.test.ts`, `server/src/**/${name}.slow{,.db}.test.ts`)
 }
 
 function nameOf(file: string): string {
-  return basename(file).replace(/(\.slow)?\.test\.ts$/, '')
+  return basename(file)
+    .replace(slow, '')
+    .replace(/\.test\.ts$/, '')
 }
 
 function find(...patterns: string[]): string[] {

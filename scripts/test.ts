@@ -20,9 +20,9 @@ const slow = /\.slow(\.db)?\.test\.ts$/
 // They mostly wait: for processes to start and end, for time to pass.
 const needProcesses = /\/runtime\/|\/send\.test\.ts$/
 
-// Bots, pages, the sandbox and wrong input: they ask PostgreSQL nothing that others do not.
+// Bots, pages, the sandbox, other services and wrong input: they ask PostgreSQL nothing that others do not.
 const askNothingNew =
-  /\/(life|files-live|push|disk-watch|bad-input|door)\.db\.test\.ts$|\/(sandbox|site|stream)\/|pages\.db\.test/
+  /\/(life|files|files-live|push|disk-watch|bad-input|door|other-people|walk|posters|platform|setup|faults|s3|worker)\.db\.test\.ts$|\/(sandbox|site|stream)\/|pages\.db\.test/
 
 const needMachine = new Set(['many', 'hostile', 'start', 'external', 'attacks', 'firewall', 'network'])
 

@@ -115,9 +115,20 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await page.getByRole('menuitem', { name: 'Roll back to this one' }).click()
     await button('Roll back').click()
     await page.waitForURL(/\/logs$/)
+    const untilState = (wanted: string) =>
+      waitFor(wanted, async () => {
+        const { server, lastDeployment } = (await ask(`GET /bots/${botId}`)) as {
+          server: { state: string }
+          lastDeployment: { status: string }
+        }
+        return server.state === wanted && lastDeployment.status === 'succeeded'
+      })
+    await untilState('running')
     await button('Stop').click()
+    await untilState('offline')
     await page.getByText('stopped', { exact: true }).waitFor()
     await button('Start').click()
+    await untilState('running')
     await page.getByText('running', { exact: true }).waitFor()
   })
 

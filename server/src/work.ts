@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { BackupFolders, Stores } from './backups/keeper.ts'
 import { S3Store } from './backups/s3-store.ts'
-import { BackupSchedule } from './backups/schedule.ts'
+import { makeBackupSchedule } from './backups/schedule.ts'
 import { DiskStore } from './backups/store.ts'
 import { BackupWorker } from './backups/worker.ts'
 import { CodehostWorker } from './codehost/worker.ts'
@@ -15,6 +15,7 @@ import { DeploymentLogs } from './deployments/logs.ts'
 import { pushDeployer } from './deployments/push.ts'
 import { Sources } from './deployments/sources.ts'
 import { DeploymentWorker } from './deployments/worker.ts'
+import type { Rounds } from './jobs/rounds.ts'
 import { Wakes } from './jobs/wake.ts'
 import { AddressGuard } from './lib/address-guard.ts'
 import { newId } from './lib/ids.ts'
@@ -23,7 +24,7 @@ import { pruneList } from './list/housekeeping.ts'
 import type { Networks } from './runtime/process/networks.ts'
 import { ProcessRuntime } from './runtime/process/process-runtime.ts'
 import { DiskWatch } from './servers/disk-watch.ts'
-import { Expiry } from './servers/expiry.ts'
+import { makeExpiry } from './servers/expiry.ts'
 import { Output } from './servers/output.ts'
 import { Refusals } from './servers/refusals.ts'
 import { Resources } from './servers/resources.ts'
@@ -58,8 +59,8 @@ export class Work {
   readonly #app: App
   readonly #worker: DeploymentWorker
   readonly #backups: BackupWorker
-  readonly #schedule: BackupSchedule
-  readonly #expiry: Expiry
+  readonly #schedule: Rounds
+  readonly #expiry: Rounds
   readonly #deliverer: Deliverer
   readonly #codehost: CodehostWorker
   readonly #refusals: Refusals
@@ -92,8 +93,8 @@ export class Work {
     this.#worker = new DeploymentWorker({ ...this, app, builds, startedAt: clock.now() }, this.nodeId)
     const folders = new BackupFolders(config.dataDir)
     this.#backups = new BackupWorker({ ...this, app, folders, slots: new Slots(backupsAtOnce) })
-    this.#schedule = new BackupSchedule({ app, nodeId: this.nodeId, store: this.stores.kind })
-    this.#expiry = new Expiry(app)
+    this.#schedule = makeBackupSchedule({ app, nodeId: this.nodeId, store: this.stores.kind })
+    this.#expiry = makeExpiry(app)
     const metrics = new WebhookMetrics(this.metrics, app, () => this.#deliverer.underWay)
     this.#codehost = new CodehostWorker(app, pushDeployer(app, this.nodeId))
     this.#deliverer = new Deliverer({ app, guard: this.guard, nodeId: this.nodeId, metrics })

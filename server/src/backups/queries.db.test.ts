@@ -21,7 +21,7 @@ import {
   lockBackup,
   markDeleted,
 } from './queries.ts'
-import { BackupSchedule } from './schedule.ts'
+import { makeBackupSchedule } from './schedule.ts'
 
 const server = await startTestServer()
 const ann = await signIn(server, 'ann')
@@ -83,7 +83,7 @@ test('a daily backup that was locked just now is not pruned', async () => {
 test('a daily backup and one that was asked for do not wait for each other', async () => {
   const bot = await makeBot(server, ann)
   await keep(bot, 1)
-  const schedule = new BackupSchedule({ app: server.app, nodeId, store: 'disk' })
+  const schedule = makeBackupSchedule({ app: server.app, nodeId, store: 'disk' })
   await tx(db, async (inside) => {
     await inside.selectFrom('servers').select('bot_id').where('bot_id', '=', bot.id).forUpdate().execute()
     const asked = schedule.run()

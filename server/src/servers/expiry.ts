@@ -1,57 +1,32 @@
 import { sql } from 'kysely'
 import type { App } from '../context.ts'
 import type { Db } from '../db/pool.ts'
-import { DatabaseAway } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
+import { Rounds } from '../jobs/rounds.ts'
 import { wake } from '../jobs/wake.ts'
 import { changeServer } from './queries.ts'
 
-const retryMs = 500
-// A clock that was set forward is noticed within this.
-const longestMs = 60_000
 const batch = 500
 
 /** Stops bots the moment they expire. One timer to the next that is due; nothing looks at the others. */
-export class Expiry {
-  readonly #app: App
-  #timer: NodeJS.Timeout | undefined
-  #isClosed = false
-
-  constructor(app: App) {
-    this.#app = app
-  }
-
-  /** What expired while nobody was there comes first. */
-  async run(): Promise<void> {
-    if (this.#isClosed) return
-    const app = this.#app
-    try {
+export function makeExpiry(app: App): Rounds {
+  return new Rounds({
+    app,
+    failure: 'bots could not be expired',
+    round: async () => {
+      // What expired while nobody was there comes first.
       while ((await tx(app.pool.db, (db) => expireDue(db, app.clock.now()))) === batch);
-      this.#later(await this.#untilNext())
-    } catch (error) {
-      if (!(error instanceof DatabaseAway)) app.log.error({ err: error }, 'bots could not be expired')
-      this.#later(retryMs)
-    }
-  }
+      return untilNext(app)
+    },
+  })
+}
 
-  close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-  }
-
-  #later(ms: number): void {
-    if (!this.#isClosed) this.#timer = setTimeout(() => void this.run(), ms).unref()
-  }
-
-  /** Whatever is renewed or made meanwhile is due later than that, so nothing has to be told. */
-  async #untilNext(): Promise<number> {
-    const { pool, clock } = this.#app
-    const [next] = await pool.query<{ expires_at: Date }>(
-      'select expires_at from bots where not is_expired order by expires_at limit 1',
-    )
-    const ms = (next?.expires_at.getTime() ?? Number.POSITIVE_INFINITY) - clock.now().getTime()
-    return Math.min(Math.max(0, ms), clock.pollMs ?? longestMs)
-  }
+/** Whatever is renewed or made meanwhile is due later than that, so nothing has to be told. */
+async function untilNext({ pool, clock }: App): Promise<number> {
+  const [next] = await pool.query<{ expires_at: Date }>(
+    'select expires_at from bots where not is_expired order by expires_at limit 1',
+  )
+  return (next?.expires_at.getTime() ?? Number.POSITIVE_INFINITY) - clock.now().getTime()
 }
 
 /** Returns how many were due. */

@@ -1,11 +1,12 @@
 import type { AuditEvent } from '@botberth/sdk'
-import { Paper, Table, Text } from '@mantine/core'
+import { Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { auditQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { Empty } from '../../ui/Empty.tsx'
 import { LinkButton } from '../../ui/Links.tsx'
+import { ListTable } from '../../ui/ListTable.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
 import { Pages } from '../../ui/Pages.tsx'
@@ -31,23 +32,21 @@ export function Activity() {
             />
           ) : (
             <>
-              <Paper withBorder className="scroll" tabIndex={0} role="region" aria-label={t.activity.title}>
-                <Table verticalSpacing="sm">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th>{t.common.when}</Table.Th>
-                      <Table.Th>{t.activity.what}</Table.Th>
-                      <Table.Th>{t.activity.details}</Table.Th>
-                      <Table.Th>{t.activity.from}</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {data.map((event) => (
-                      <Row key={event.id} event={event} />
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </Paper>
+              <ListTable
+                label={t.activity.title}
+                head={
+                  <>
+                    <Table.Th>{t.common.when}</Table.Th>
+                    <Table.Th>{t.activity.what}</Table.Th>
+                    <Table.Th>{t.activity.details}</Table.Th>
+                    <Table.Th>{t.activity.from}</Table.Th>
+                  </>
+                }
+              >
+                {data.map((event) => (
+                  <Row key={event.id} event={event} />
+                ))}
+              </ListTable>
               <Pages
                 page={page}
                 totalPages={totalPages}

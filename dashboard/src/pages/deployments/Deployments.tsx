@@ -1,5 +1,5 @@
 import type { Deployment } from '@botberth/sdk'
-import { ActionIcon, Group, Menu, Paper, Table, Text } from '@mantine/core'
+import { ActionIcon, Group, Menu, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -9,6 +9,7 @@ import { useTexts } from '../../texts/texts.ts'
 import { Empty } from '../../ui/Empty.tsx'
 import { Icon } from '../../ui/Icon.tsx'
 import { TextLink } from '../../ui/Links.tsx'
+import { ListTable } from '../../ui/ListTable.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
 import { Pages } from '../../ui/Pages.tsx'
@@ -39,25 +40,23 @@ export function Deployments() {
             />
           ) : (
             <>
-              <Paper withBorder className="scroll" tabIndex={0} role="region" aria-label={t.deployments.title}>
-                <Table verticalSpacing="sm">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th>{t.common.status}</Table.Th>
-                      <Table.Th>{t.common.when}</Table.Th>
-                      <Table.Th>{t.deployments.commit}</Table.Th>
-                      <Table.Th visibleFrom="sm">{t.deployments.source}</Table.Th>
-                      <Table.Th className="numbers">{t.deployments.took}</Table.Th>
-                      <Table.Th>{t.common.actions}</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {data.map((deployment) => (
-                      <Row key={deployment.id} deployment={deployment} onRollBack={() => setTarget(deployment)} />
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </Paper>
+              <ListTable
+                label={t.deployments.title}
+                head={
+                  <>
+                    <Table.Th>{t.common.status}</Table.Th>
+                    <Table.Th>{t.common.when}</Table.Th>
+                    <Table.Th>{t.deployments.commit}</Table.Th>
+                    <Table.Th visibleFrom="sm">{t.deployments.source}</Table.Th>
+                    <Table.Th className="numbers">{t.deployments.took}</Table.Th>
+                    <Table.Th>{t.common.actions}</Table.Th>
+                  </>
+                }
+              >
+                {data.map((deployment) => (
+                  <Row key={deployment.id} deployment={deployment} onRollBack={() => setTarget(deployment)} />
+                ))}
+              </ListTable>
               <Pages
                 page={page}
                 totalPages={totalPages}

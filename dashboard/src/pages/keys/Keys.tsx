@@ -10,6 +10,7 @@ import { useAction } from '../../ui/action.ts'
 import { Confirm } from '../../ui/Confirm.tsx'
 import { Empty } from '../../ui/Empty.tsx'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
+import { ListTable } from '../../ui/ListTable.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Once } from '../../ui/Once.tsx'
 import { Page } from '../../ui/Page.tsx'
@@ -32,24 +33,22 @@ export function Keys() {
           keys.length === 0 ? (
             <Empty icon="key" title={t.keys.empty} hint={t.keys.emptyHint} cli="npm run cli -- login" />
           ) : (
-            <Paper withBorder className="scroll" tabIndex={0} role="region" aria-label={t.keys.title}>
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>{t.common.name}</Table.Th>
-                    <Table.Th>{t.keys.last}</Table.Th>
-                    <Table.Th visibleFrom="sm">{t.common.created}</Table.Th>
-                    <Table.Th>{t.keys.lastUsed}</Table.Th>
-                    <Table.Th>{t.common.actions}</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {keys.map((key) => (
-                    <Row key={key.id} apiKey={key} onRevoke={() => setRevoked(key)} />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Paper>
+            <ListTable
+              label={t.keys.title}
+              head={
+                <>
+                  <Table.Th>{t.common.name}</Table.Th>
+                  <Table.Th>{t.keys.last}</Table.Th>
+                  <Table.Th visibleFrom="sm">{t.common.created}</Table.Th>
+                  <Table.Th>{t.keys.lastUsed}</Table.Th>
+                  <Table.Th>{t.common.actions}</Table.Th>
+                </>
+              }
+            >
+              {keys.map((key) => (
+                <Row key={key.id} apiKey={key} onRevoke={() => setRevoked(key)} />
+              ))}
+            </ListTable>
           )
         }
       </Loaded>

@@ -1,5 +1,5 @@
 import type { OperatorUser } from '@botberth/sdk'
-import { Button, Group, Modal, NumberInput, Paper, Stack, Table, Text } from '@mantine/core'
+import { Button, Group, Modal, NumberInput, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { api } from '../../api.ts'
@@ -8,6 +8,7 @@ import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
 import { Confirm } from '../../ui/Confirm.tsx'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
+import { ListTable } from '../../ui/ListTable.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Once } from '../../ui/Once.tsx'
 import { Pages } from '../../ui/Pages.tsx'
@@ -41,30 +42,28 @@ export function Users({ page, onPage }: TabProps) {
       <Loaded query={query}>
         {({ data, totalPages }) => (
           <>
-            <Paper withBorder className="scroll" tabIndex={0} role="region" aria-label={t.operator.users}>
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>{t.operator.user}</Table.Th>
-                    <Table.Th>{t.common.status}</Table.Th>
-                    <Table.Th>{t.operator.role}</Table.Th>
-                    <Table.Th className="numbers">{t.operator.limit}</Table.Th>
-                    <Table.Th>{t.common.created}</Table.Th>
-                    <Table.Th>{t.common.actions}</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {data.map((user) => (
-                    <Row
-                      key={user.id}
-                      user={user}
-                      onLimit={() => setLimited(user)}
-                      onSuspend={() => (user.suspended ? letIn.run(user.id) : setSuspended(user))}
-                    />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Paper>
+            <ListTable
+              label={t.operator.users}
+              head={
+                <>
+                  <Table.Th>{t.operator.user}</Table.Th>
+                  <Table.Th>{t.common.status}</Table.Th>
+                  <Table.Th>{t.operator.role}</Table.Th>
+                  <Table.Th className="numbers">{t.operator.limit}</Table.Th>
+                  <Table.Th>{t.common.created}</Table.Th>
+                  <Table.Th>{t.common.actions}</Table.Th>
+                </>
+              }
+            >
+              {data.map((user) => (
+                <Row
+                  key={user.id}
+                  user={user}
+                  onLimit={() => setLimited(user)}
+                  onSuspend={() => (user.suspended ? letIn.run(user.id) : setSuspended(user))}
+                />
+              ))}
+            </ListTable>
             <Pages page={page} totalPages={totalPages} onChange={onPage} />
           </>
         )}

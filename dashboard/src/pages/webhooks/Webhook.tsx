@@ -1,5 +1,5 @@
 import type { Delivery, Subscription } from '@botberth/sdk'
-import { Alert, Button, Group, Paper, Stack, Table, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Stack, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -11,6 +11,7 @@ import { Confirm } from '../../ui/Confirm.tsx'
 import { Empty } from '../../ui/Empty.tsx'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
 import { Icon } from '../../ui/Icon.tsx'
+import { ListTable } from '../../ui/ListTable.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
 import { Pages } from '../../ui/Pages.tsx'
@@ -105,25 +106,23 @@ function Deliveries({ id, url }: { id: string; url: string }) {
             <Empty icon="webhook" title={t.webhooks.noDeliveries} hint={t.webhooks.noDeliveriesHint} />
           ) : (
             <>
-              <Paper withBorder className="scroll" tabIndex={0} role="region" aria-label={t.webhooks.deliveries}>
-                <Table verticalSpacing="sm">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th>{t.common.when}</Table.Th>
-                      <Table.Th>{t.webhooks.event}</Table.Th>
-                      <Table.Th>{t.common.status}</Table.Th>
-                      <Table.Th className="numbers">{t.webhooks.attempts}</Table.Th>
-                      <Table.Th>{t.webhooks.result}</Table.Th>
-                      <Table.Th>{t.common.actions}</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {data.map((delivery) => (
-                      <Row key={delivery.id} delivery={delivery} onOpen={() => setOpened(delivery.id)} />
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </Paper>
+              <ListTable
+                label={t.webhooks.deliveries}
+                head={
+                  <>
+                    <Table.Th>{t.common.when}</Table.Th>
+                    <Table.Th>{t.webhooks.event}</Table.Th>
+                    <Table.Th>{t.common.status}</Table.Th>
+                    <Table.Th className="numbers">{t.webhooks.attempts}</Table.Th>
+                    <Table.Th>{t.webhooks.result}</Table.Th>
+                    <Table.Th>{t.common.actions}</Table.Th>
+                  </>
+                }
+              >
+                {data.map((delivery) => (
+                  <Row key={delivery.id} delivery={delivery} onOpen={() => setOpened(delivery.id)} />
+                ))}
+              </ListTable>
               <Pages
                 page={page}
                 totalPages={totalPages}

@@ -1,5 +1,5 @@
 import type { Subscription } from '@botberth/sdk'
-import { Button, Group, Paper, Table, Text } from '@mantine/core'
+import { Button, Group, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useHotkeys } from '../../hotkeys.ts'
@@ -8,6 +8,7 @@ import { useTexts } from '../../texts/texts.ts'
 import { Empty } from '../../ui/Empty.tsx'
 import { Icon } from '../../ui/Icon.tsx'
 import { TextLink } from '../../ui/Links.tsx'
+import { ListTable } from '../../ui/ListTable.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
 import { Sign } from '../../ui/StatusBadge.tsx'
@@ -32,23 +33,21 @@ export function Webhooks() {
           all.length === 0 ? (
             <Empty icon="webhook" title={t.webhooks.empty} hint={t.webhooks.emptyHint} action={button} />
           ) : (
-            <Paper withBorder className="scroll" tabIndex={0} role="region" aria-label={t.webhooks.title}>
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>{t.webhooks.url}</Table.Th>
-                    <Table.Th>{t.common.status}</Table.Th>
-                    <Table.Th visibleFrom="sm">{t.webhooks.events}</Table.Th>
-                    <Table.Th visibleFrom="sm">{t.webhooks.lastDelivery}</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {all.map((subscription) => (
-                    <Row key={subscription.id} subscription={subscription} />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Paper>
+            <ListTable
+              label={t.webhooks.title}
+              head={
+                <>
+                  <Table.Th>{t.webhooks.url}</Table.Th>
+                  <Table.Th>{t.common.status}</Table.Th>
+                  <Table.Th visibleFrom="sm">{t.webhooks.events}</Table.Th>
+                  <Table.Th visibleFrom="sm">{t.webhooks.lastDelivery}</Table.Th>
+                </>
+              }
+            >
+              {all.map((subscription) => (
+                <Row key={subscription.id} subscription={subscription} />
+              ))}
+            </ListTable>
           )
         }
       </Loaded>

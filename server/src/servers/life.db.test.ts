@@ -6,6 +6,7 @@ import { startTestServer } from '../../test/api.ts'
 import { startGitServer } from '../../test/git-server.ts'
 import { botOf, makeBot, startHost } from '../../test/hosting.ts'
 import { until } from '../../test/until.ts'
+import { findServer } from './queries.ts'
 
 const day = 86_400_000
 const git = await startGitServer()
@@ -120,4 +121,38 @@ test('a bot that exits with 0 by itself has crashed too', async () => {
   await bot.deploy()
   await bot.untilState('crashed')
   assert.equal((await bot.events()).at(-1)?.['event'], 'server.crashed')
+})
+
+test('a restart that is asked for while a release is on trial is made after it', async () => {
+  const { server, ann } = await startHost()
+  const { url } = await git.addRepo('early', { 'index.js': "console.log('up'); setInterval(() => {}, 1000)" })
+  const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
+  const { body } = await bot.ask('POST /deployments', { botId: bot.id })
+  await bot.untilLine('up')
+  const [first] = await server.work.runtime.list()
+  await bot.ask('PUT @/startup/variable', { key: 'A', value: 'b' })
+  await bot.ask('POST @/power', { signal: 'restart' })
+  assert.equal((await bot.ended(body['id']))['status'], 'succeeded')
+  await until('the restart', async () => (await bot.lines()).filter((line) => line === 'up').length === 2)
+  await bot.untilState('running')
+  assert.notEqual((await server.work.runtime.list())[0]?.id, first?.id)
+})
+
+test('a bot that ends by itself at the moment that it is stopped is offline, and no crash', async () => {
+  const { server, ann } = await startHost()
+  const bot = await makeBot(server, ann)
+  await bot.deploy()
+  const { supervisor, runtime } = server.work
+  await supervisor.exclusively(bot.id, async () => {
+    const seen = await findServer(server.pool.db, bot.id)
+    assert(seen?.instance_id)
+    await runtime.stop(seen.instance_id, 0)
+    await bot.ask('POST @/power', { signal: 'stop' })
+    await supervisor.recordCrash(seen, { code: 1, signal: null, oomKilled: false, at: server.clock.now() })
+  })
+  await bot.untilState('offline')
+  assert.deepEqual(
+    (await bot.events()).map(({ event }) => event),
+    ['deploy.completed'],
+  )
 })

@@ -3,7 +3,7 @@ import type { Db } from '../db/pool.ts'
 import type { ServerState } from '../db/tables.ts'
 import { wake } from '../jobs/wake.ts'
 import { AppError } from '../lib/app-error.ts'
-import { changeServer, isHeld, type Server } from './queries.ts'
+import { changeServer, type Server } from './queries.ts'
 
 export type Signal = 'start' | 'stop' | 'restart'
 
@@ -22,12 +22,13 @@ export async function requestPower(
   if (server.release_id === null && server.deployment_id === null) return undefined
   const isUp = server.wanted === 'running' && (server.state === 'running' || server.state === 'starting')
   if (isUp && signal === 'start') return server.state
-  // A start by hand begins anew, with nothing held against it. One that is being deployed or restored comes up by that.
+  // A start by hand begins anew, with nothing held against it. One that is being deployed or restored comes up by that,
+  // and if it is up already, on trial, it is restarted after that.
   await changeServer(db, server, {
     wanted: 'running',
     state: 'starting',
     state_at: now,
-    is_restart_wanted: server.instance_id !== null && !isHeld(server),
+    is_restart_wanted: server.instance_id !== null,
     is_expiry_stop: false,
     restart_at: null,
     crashes: [],

@@ -38,6 +38,12 @@ export function listRunningServers(db: Db, botIds: readonly string[]): Promise<S
   return selectServers(db).where('servers.bot_id', 'in', botIds).where('servers.state', '=', 'running').execute()
 }
 
+/** What is wanted of a server, which stays so until the caller's transaction ends. */
+export async function lockWanted(db: Db, botId: string): Promise<Server['wanted'] | undefined> {
+  const query = db.selectFrom('servers').select('wanted').where('bot_id', '=', botId).forUpdate()
+  return (await query.executeTakeFirst())?.wanted
+}
+
 /** A deployment or a restore has it for itself. */
 export function isHeld({ deployment_id, restore_id }: Pick<Server, 'deployment_id' | 'restore_id'>): boolean {
   return deployment_id !== null || restore_id !== null

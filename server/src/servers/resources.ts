@@ -39,8 +39,9 @@ export class Resources {
   }
 
   async read(server: Server): Promise<AnswerOf<'getResources'>> {
-    const now = this.#app.clock.now()
     const sample = server.instance_id === null ? undefined : await this.#sample(server.bot_id, server.instance_id)
+    // By our clock, as the start is: their difference does not depend on when the sample was taken.
+    const sampledAt = new Date(this.#app.clock.now().getTime() - (sample ? Date.now() - sample.atMs : 0))
     return {
       identifier: server.identifier,
       state: server.state,
@@ -52,11 +53,11 @@ export class Resources {
       networkRxBytes: sample?.networkRxBytes ?? 0,
       networkTxBytes: sample?.networkTxBytes ?? 0,
       processes: sample?.processes ?? 0,
-      uptimeMs: server.started_at === null ? 0 : Math.max(0, now.getTime() - server.started_at.getTime()),
+      uptimeMs: server.started_at === null ? 0 : Math.max(0, sampledAt.getTime() - server.started_at.getTime()),
       restarts: server.restarts,
       restartAt: server.restart_at?.toISOString() ?? null,
       lastExit: server.last_exit,
-      sampledAt: (sample ? new Date(sample.atMs) : now).toISOString(),
+      sampledAt: sampledAt.toISOString(),
     }
   }
 

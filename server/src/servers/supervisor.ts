@@ -10,7 +10,16 @@ import type { Exit, Instance, Runtime } from '../runtime/runtime.ts'
 import { toArgv } from '../source/command-line.ts'
 import { lastBytes, recordEvent } from '../webhooks/events.ts'
 import type { Output } from './output.ts'
-import { changeServer, exitJson, findRelease, findServer, isHeld, listServersInUse, type Server } from './queries.ts'
+import {
+  changeServer,
+  exitJson,
+  findRelease,
+  findServer,
+  isHeld,
+  listServersInUse,
+  lockWanted,
+  type Server,
+} from './queries.ts'
 import { readVariables } from './variables.ts'
 
 const stopGraceMs = 10_000
@@ -335,21 +344,25 @@ export class Supervisor {
     const waitMs = Math.min(1000 * 2 ** backoff, backoffMaxMs)
     output.say(server.bot_id, crashText(exit, { isOom, waitMs: isLoop ? undefined : waitMs }))
     const lastLog = this.lastLog(server)
-    await tx(app.pool.db, async (db) => {
+    const last_exit = exitJson({ ...exit, oomKilled: isOom })
+    const isStopped = await tx(app.pool.db, async (db) => {
+      const ended = { state_at: now, instance_id: null, started_at: null, last_exit }
+      // Somebody stopped it between its end and this: then that is what happened.
+      const isUnwanted = server.wanted === 'running' && (await lockWanted(db, server.bot_id)) === 'offline'
+      if (isUnwanted) return changeServer(db, server, { ...ended, state: 'offline', restart_at: null })
       const isMine = await changeServer(db, server, {
+        ...ended,
         state: 'crashed',
-        state_at: now,
-        instance_id: null,
-        started_at: null,
         crashes,
         backoff: backoff + 1,
         restart_at: isLoop ? null : new Date(exit.at.getTime() + waitMs),
         // Nothing more until somebody starts it.
         ...(isLoop && { wanted: 'offline' as const }),
-        last_exit: exitJson({ ...exit, oomKilled: isOom }),
       })
       if (isMine) await recordEvent(db, 'server.crashed', { bot: server, fields: { lastLog }, at: exit.at })
+      return false
     })
+    if (isStopped) output.say(server.bot_id, 'Stopped.')
   }
 
   /** Of the present run. */

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { api } from '../../api.ts'
 import { useHotkeys } from '../../hotkeys.ts'
 import { saveFile } from '../../logs/download.ts'
-import { botQuery, resourcesQuery, startupQuery } from '../../queries.ts'
+import { botQuery, startupQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
 import { Confirm } from '../../ui/Confirm.tsx'
@@ -15,6 +15,7 @@ import { Icon } from '../../ui/Icon.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
 import { usePower } from '../bot/power.ts'
+import { useLiveResources } from '../bot/resources.ts'
 import { EditVariable } from './EditVariable.tsx'
 import { writeEnv } from './env-file.ts'
 import { PasteEnv } from './PasteEnv.tsx'
@@ -137,7 +138,7 @@ interface RestartProps {
 function RestartBar({ botId, variables, isTouched, onRestarted }: RestartProps) {
   const t = useTexts()
   const { data: bot } = useQuery(botQuery(botId))
-  const { data: resources } = useQuery(resourcesQuery(botId))
+  const resources = useLiveResources(botId)
   const power = usePower(botId)
   if (bot?.server.state !== 'running' || !resources) return null
   const startedAt = Date.parse(resources.sampledAt) - resources.uptimeMs

@@ -107,20 +107,26 @@ export class Instances {
 
   #adopt(id: string): void {
     const note = readNote(join(this.#folders.notes, `${id}.json`))
-    if (!note) {
-      // Cut short by a loss of power or a full disk. Whose it was is not known, so it may not go on.
+    if (note && note.folder !== this.#folder) {
+      this.forget(id)
+      return
+    }
+    const monitor = note?.monitor ?? (note?.bootId === bootId() ? findMonitor(id) : undefined)
+    // Cut short by a loss of power or a full disk: whose it was is not known, so it may not go on. Or we were killed
+    // between the note and the start: then it never was, and whoever wanted it starts it.
+    if (!note || (!monitor && !this.#hasBegun(id))) {
       for (const pid of [...findByArgument(id), ...findByEnvironment(nameEntry(id))]) signalProcess(pid, 'SIGKILL')
       this.forget(id)
       return
     }
-    if (note.folder !== this.#folder) {
-      this.forget(id)
-      return
-    }
-    const monitor = note.monitor ?? (note.bootId === bootId() ? findMonitor(id) : undefined)
     const found = monitor ? { ...note, monitor } : note
     const output = this.#findOutput(found)
     this.#known.set(id, { note: found, output, exit: undefined, ended: Promise.withResolvers() })
+  }
+
+  #hasBegun(id: string): boolean {
+    const { childPid, exitCode } = readStatus(this.#statusFile(id))
+    return childPid !== undefined || exitCode !== undefined
   }
 
   /** One that an earlier version started writes beside its note for as long as it runs. */

@@ -78,6 +78,24 @@ for (const sandbox of ['bubblewrap', 'shim'] as const) {
     await second.close()
   })
 
+  test(`${sandbox}: a bot that we were killed right before starting never was, and is started`, { skip }, async () => {
+    const { open, startBot, dataDir } = makeHost(sandbox)
+    const first = open()
+    const { id, start } = await startBot(first, 'echo up; exec sleep 300')
+    await first.stop(id, 0)
+    await first.close()
+    const [note, status] = [join(dataDir, 'output', `${id}.json`), join(dataDir, 'instances', `${id}.status`)]
+    const { monitor: _, ...rest } = JSON.parse(readFileSync(note, 'utf8')) as Record<string, unknown>
+    writeFileSync(note, JSON.stringify(rest))
+    rmSync(status)
+    const second = open()
+    assert.deepEqual(await second.list(), [])
+    await start(second)
+    assert.equal((await second.list()).find((instance) => instance.id === id)?.exit, undefined)
+    await second.stop(id, 0)
+    await second.close()
+  })
+
   test(`${sandbox}: a note that cannot be read ends its bot, and nothing else`, { skip }, async () => {
     const { open, startBot, dataDir } = makeHost(sandbox)
     const first = open()
@@ -218,8 +236,10 @@ function makeHost(sandbox: 'bubblewrap' | 'shim') {
   const startBot = async (runtime: ProcessRuntime, script: string) => {
     const [id, botId, releaseId] = [newId('ins', new Date()), newId('bot', new Date()), newId('dep', new Date())]
     await (await runtime.prepare({ id: botId, limits }, releaseId)).keep()
-    await runtime.start({ id, botId, releaseId, argv: ['sh', '-c', script], releaseEnv: {}, env: {}, limits })
-    return { id, text: async () => (await runtime.readOutput(id, 'stdout', 0)).toString() }
+    const spec = { id, botId, releaseId, argv: ['sh', '-c', script], releaseEnv: {}, env: {}, limits }
+    const start = (on: ProcessRuntime) => on.start(spec)
+    await start(runtime)
+    return { id, start, text: async () => (await runtime.readOutput(id, 'stdout', 0)).toString() }
   }
   return { dataDir, startBot, open: () => new ProcessRuntime({ dataDir, sandbox }) }
 }

@@ -1,7 +1,8 @@
 // Runs inside the virtual machine: tries one thing after the other and tells the host by lines that begin with @@.
 import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 const root = join(import.meta.dirname, '..')
 const runtime = 'server/src/runtime/process'
@@ -44,7 +45,10 @@ const only = /botberth\.step=(\S*)/.exec(readFileSync('/proc/cmdline', 'utf8'))?
 const mode = process.argv[2] ?? ''
 // There is no way out of here; but bots are told of a resolver, as on any machine.
 writeFileSync('/etc/resolv.conf', 'nameserver 192.0.2.53\n')
-if (mode === 'systemd') await run(['loginctl', 'enable-linger', 'ann'])
+if (mode === 'systemd') {
+  await run(['loginctl', 'enable-linger', 'ann'])
+  while (!existsSync('/run/user/1000/bus')) await sleep(500) // her manager takes its time
+}
 for (const step of steps[mode]?.filter(({ title }) => title.includes(only)) ?? []) await take(step)
 console.log('@@done {}')
 

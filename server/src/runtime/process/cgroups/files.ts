@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { signalProcess } from '../../../lib/proc.ts'
 
@@ -61,9 +61,17 @@ export function readRefusedForks(folder: string): number {
   return numberAfter(readText(`${folder}/pids.events`), 'max')
 }
 
-/** Never makes the file: only the kernel makes those, and one that is missing is a limit that it does not have. */
+/**
+ * Never makes the file: only the kernel makes those, and one that is missing is a limit that it does not have. Nor is it
+ * opened for reading, which its owner may not do with `cgroup.kill`.
+ */
 export function writeText(file: string, text: string): void {
-  writeFileSync(file, text, { flag: 'r+' })
+  const fd = openSync(file, constants.O_WRONLY)
+  try {
+    writeSync(fd, text)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** False: there is no such file. */

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { StartError } from '../lib/data-dir.ts'
 import { readOpenFilesLimit } from '../lib/proc.ts'
 import { makeDoor } from './door.ts'
+import { closeIdle } from './idle.ts'
 
 /** The open ports of a server. Closing the server closes them all. */
 export interface Listening {
@@ -77,10 +78,10 @@ function siblingOf(server: FastifyInstance): Server {
     ServerResponse: server.answerClass,
     headersTimeout: first.headersTimeout,
     requestTimeout: first.requestTimeout,
-    keepAliveTimeout: first.keepAliveTimeout,
     connectionsCheckingInterval: 5_000,
     requireHostHeader: false,
   })
+  closeIdle(sibling)
   sibling.on('request', (request, response) => server.routing(request, response))
   sibling.on('checkExpectation', (request, response) => server.routing(request, response))
   for (const handler of first.listeners('clientError')) sibling.on('clientError', handler as (error: Error) => void)

@@ -7,6 +7,7 @@ import { type Answered, answerClass, bindAnswer, newRequestId } from './answer.t
 import { jsonBytesMax, readBody } from './body.ts'
 import { isFromDoor } from './door.ts'
 import { type ErrorPage, pathOf, problemOf, sendError } from './errors.ts'
+import { closeIdle } from './idle.ts'
 import { corsHeaders, isApi, isDecodable } from './paths.ts'
 
 const headerTimeoutMs = 15_000
@@ -51,6 +52,7 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
     rewriteUrl: (request) => normalUrl(request.url ?? '/'),
     clientErrorHandler: answerBrokenRequest,
   })
+  closeIdle(server.server)
   server.decorate('answerClass', ServerResponse)
   server.setErrorHandler((error, request, reply) => sendError(log, error, { request, reply, page: hooks.errorPage }))
   server.removeAllContentTypeParsers()

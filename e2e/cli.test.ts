@@ -91,7 +91,7 @@ const lines: readonly (readonly [string, ...string[]])[] = [
   ['templates'],
   ['init', project, '--template', 'heartbeat-javascript', '--name', 'walked'],
   ['link', 'walked'],
-  ['open', 'walked'],
+  ['open', 'walked', 'logs'],
   ['bots create', 'second'],
   ['bots list'],
   ['bots show', 'walked'],
@@ -151,6 +151,7 @@ const lines: readonly (readonly [string, ...string[]])[] = [
   ['list register'],
   ['api', 'GET', '/me'],
   ['doctor'],
+  ['version'],
   ['completion', 'bash'],
   ['complete', 'bots', ''],
   ['mcp'],
@@ -192,6 +193,7 @@ const local = new Set([
   'list register',
   'completion',
   'complete',
+  'version',
 ])
 /** Take no key, or none before somebody asks them for something. */
 const keyless = new Set(['templates', 'list search', 'list show', 'mcp'])

@@ -17,19 +17,27 @@ export async function candidates(context: Context, program: Command, words: read
   return all.filter((one) => one.startsWith(typed))
 }
 
+interface Place {
+  readonly command: Command
+  readonly position: number
+  readonly isValue: boolean
+  /** Of the word that names the command; -1: none does. */
+  readonly at: number
+}
+
 /** Which command the words lead to, how many arguments it has by now, and whether the next one belongs to an option. */
-function walk(program: Command, words: readonly string[]): { command: Command; position: number; isValue: boolean } {
-  let [command, position, isValue] = [program, 0, false]
-  for (const word of words) {
+export function walk(program: Command, words: readonly string[]): Place {
+  let [command, position, isValue, at] = [program, 0, false, -1]
+  for (const [index, word] of words.entries()) {
     if (isValue) isValue = false
     else if (word.startsWith('-')) isValue = takesValue(optionsOf(program, command), word)
     else {
       const inner = command.commands.find((one) => one.name() === word)
-      if (inner) [command, position] = [inner, 0]
+      if (inner) [command, position, at] = [inner, 0, index]
       else position++
     }
   }
-  return { command, position, isValue }
+  return { command, position, isValue, at }
 }
 
 function optionsOf(program: Command, command: Command): readonly Option[] {
@@ -46,7 +54,7 @@ function subcommandsOf(command: Command): string[] {
 }
 
 async function valuesOf(context: Context, argument: Argument | undefined): Promise<readonly string[]> {
-  if (argument?.name() === 'shell') return ['bash', 'zsh', 'fish', 'powershell']
+  if (argument?.argChoices) return argument.argChoices
   return argument?.name() === 'bot' ? botNames(context) : []
 }
 

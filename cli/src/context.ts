@@ -4,7 +4,7 @@ import { Botberth } from '@botberth/sdk'
 import { CliError, exit, type Say } from './exit.ts'
 import { type Io, Output, table } from './io.ts'
 import { findLink, SettingsFile } from './settings.ts'
-import { catalogues, fill, languageOf, type TextName } from './texts.ts'
+import type { TextName } from './texts/en.ts'
 import { version } from './version.ts'
 
 type Bot = Awaited<ReturnType<Botberth['bots']['get']>>
@@ -22,18 +22,18 @@ export class Context {
   readonly settings: SettingsFile
   readonly options: GlobalOptions
   readonly signal: AbortSignal
+  readonly text: Say
   #stdinKey: Promise<string> | undefined
 
-  constructor(io: Io, options: GlobalOptions, signal: AbortSignal) {
+  constructor(io: Io, options: GlobalOptions, { signal, text }: { signal: AbortSignal; text: Say }) {
     this.io = io
     this.options = options
     this.signal = signal
+    this.text = text
     this.out = new Output(io)
     this.out.isJson = options.json === true
     this.settings = new SettingsFile(io)
   }
-
-  readonly text: Say = (name, values = {}) => fill(catalogues[languageOf(this.io.env)][name], values)
 
   /** With heads in capitals, where the language has them. */
   table(heads: readonly TextName[], rows: readonly (readonly string[])[]): string {

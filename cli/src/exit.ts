@@ -1,5 +1,5 @@
 import { BotberthError, ConnectionError } from '@botberth/sdk'
-import type { TextName } from './texts.ts'
+import type { TextName } from './texts/en.ts'
 
 /** A text in the language of whoever reads it. */
 export type Say = (name: TextName, values?: Readonly<Record<string, string | number>>) => string

@@ -80,7 +80,7 @@ export function pairs(rows: readonly (readonly string[])[], width = 12): string 
 // Han, kana and Hangul take two columns.
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/gu
 
-function widthOf(text: string): number {
+export function widthOf(text: string): number {
   const bare = stripVTControlCharacters(text)
   return [...bare].length + (bare.match(wide)?.length ?? 0)
 }

@@ -1,4 +1,4 @@
-import { Command, CommanderError, Help } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { registerAccount } from './commands/account.ts'
 import { registerApi } from './commands/api.ts'
 import { registerBackups } from './commands/backups.ts'
@@ -10,13 +10,17 @@ import { registerEnv } from './commands/env.ts'
 import { registerList } from './commands/list.ts'
 import { registerLogs } from './commands/logs.ts'
 import { registerMcp } from './commands/mcp.ts'
+import { registerOpen } from './commands/open.ts'
 import { registerProject } from './commands/project.ts'
 import { registerRepos } from './commands/repos.ts'
 import { registerServers } from './commands/servers.ts'
 import { registerWebhooks } from './commands/webhooks.ts'
 import { Context, type GlobalOptions } from './context.ts'
 import { exit, reportOf } from './exit.ts'
+import { explain, helpIn, translate } from './help.ts'
 import type { Io } from './io.ts'
+import { spellOut } from './shorthand.ts'
+import { english, loadTexts, type Texts } from './texts.ts'
 import { version } from './version.ts'
 
 /** Wraps what a command does: its options and arguments, then what becomes of it. */
@@ -32,12 +36,13 @@ interface Run {
 /** Runs one command line. Returns the exit code. */
 export async function run(args: readonly string[], { io, signal }: Run): Promise<number> {
   let exitCode: number = exit.ok
+  const texts = await loadTexts(io.env)
   const act: Act =
     (work) =>
     async (...given) => {
       const command = given.at(-1) as Command
       const options = command.optsWithGlobals<GlobalOptions>()
-      const context = new Context(io, options, signal)
+      const context = new Context(io, options, { signal, text: texts.say })
       try {
         const values = given.slice(0, -2) as (string | undefined)[]
         exitCode = (await work(context, options as never, ...values)) ?? exit.ok
@@ -47,13 +52,13 @@ export async function run(args: readonly string[], { io, signal }: Run): Promise
     }
   const isJson = args.slice(0, [...args, '--'].indexOf('--')).includes('--json')
   const said = new Said(isJson ? undefined : io)
-  const program = makeProgram({ ...io, stderr: said as unknown as Io['stderr'] }, act)
+  const program = makeProgram({ ...io, stderr: said as unknown as Io['stderr'] }, act, texts)
   try {
-    await program.parseAsync([...args], { from: 'user' })
+    await program.parseAsync(spellOut(program, args), { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return exit.ok
-    const message = error.code === 'commander.help' ? said.text : error.message.replace(/^error: /, '')
+    const message = error.code === 'commander.help' ? said.text : explain(error.message, texts).replace(/^error: /, '')
     if (isJson) io.stderr.write(`${JSON.stringify({ error: { code: 'usage', message: message.trim() } })}\n`)
     return exit.usage
   }
@@ -87,24 +92,28 @@ function fail(context: Context, error: unknown): number {
   return exitCode
 }
 
-export function makeProgram(io: Io, act: Act): Command {
+export function makeProgram(io: Io, act: Act, texts: Texts = english): Command {
+  const { say } = texts
   const program = new Command('botberth')
     .description('Hosts chat bots: deploy, watch and change them from here.')
-    .version(version)
+    .version(version, '-V, --version', say('versionOption'))
+    .helpOption('-h, --help', say('helpOption'))
+    .helpCommand('help [command]', say('helpCommand'))
     .option('--json', 'print the result as JSON')
     .option('--url <url>', 'the server; BOTBERTH_URL otherwise')
     .option('--api-key-stdin', 'read the API key from standard input')
     .showSuggestionAfterError()
-    .showHelpAfterError('(`--help` shows what there is)')
+    .showHelpAfterError(say('seeHelp'))
     .exitOverride()
-    .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
-  program.configureHelp({
-    showGlobalOptions: true,
-    sortSubcommands: false,
-    helpWidth: Math.min(100, new Help().helpWidth ?? 80),
-  })
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+      outputError: (text, write) => write(explain(text, texts)),
+    })
+    .configureHelp(helpIn(texts, io))
   registerAccount(program, act)
   registerProject(program, act)
+  registerOpen(program, act)
   registerBots(program, act)
   registerDeployments(program, act)
   registerServers(program, act)
@@ -118,5 +127,10 @@ export function makeProgram(io: Io, act: Act): Command {
   registerDoctor(program, act)
   registerMcp(program, act)
   registerCompletion(program, act)
+  program
+    .command('version')
+    .description('the version of this program')
+    .action(act(async ({ out }) => out.result({ version }, version)))
+  if (texts.help) translate(program, texts.help)
   return program
 }

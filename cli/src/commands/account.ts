@@ -15,21 +15,23 @@ export function registerAccount(program: Command, act: Act): void {
   program
     .command('login')
     .description('sign in: approve this terminal in the dashboard, or give a key with --api-key-stdin')
-    .option('--name <name>', 'what the key is called in the dashboard', `Command line on ${hostname()}`)
+    .option('--name <name>', 'what the key is called in the dashboard; after this machine unless given')
     .action(act(login))
   program.command('logout').description('revoke the key of this terminal and forget it').action(act(logout))
-  program.command('whoami').description('who you are, and where').action(act(whoAmI))
+  program.command('whoami').description('who you are, on which server and with which key').action(act(whoAmI))
 
-  const keys = program.command('keys').description('API keys')
-  keys.command('list', { isDefault: true }).description('your keys').action(act(listKeys))
+  const keys = program.command('keys').description('your API keys')
+  keys.command('list').description('all of your keys, without what is secret').action(act(listKeys))
   keys.command('create <name>').description('make a key; it is printed this once').action(act(createKey))
   keys.command('revoke <id>').description('end a key at once').option('--yes', 'do not ask').action(act(revokeKey))
 }
 
-async function login(context: Context, { name }: { name: string }): Promise<void> {
+async function login(context: Context, { name }: { name?: string }): Promise<void> {
   const { url, out } = context
   const { apiKeyStdin } = context.options
-  const key = (apiKeyStdin ? await context.key() : await pair(context, name)) ?? ''
+  const key =
+    (apiKeyStdin ? await context.key() : await pair(context, name ?? context.text('keyName', { host: hostname() }))) ??
+    ''
   const client = context.makeClient(key)
   const me = await client.me.get({ signal: context.signal })
   const { keys, paired } = forget(context.settings.read(), url)

@@ -10,36 +10,43 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatBytes, formatTime } from '../format.ts'
-import { table } from '../io.ts'
+import { seconds } from '../numbers.ts'
 import type { Act } from '../program.ts'
 
 const pollMs = 500
 
 export function registerBackups(program: Command, act: Act): void {
   const backups = program.command('backups').description('copies of a bot: its files and variables')
-  backups.command('list [bot]', { isDefault: true }).description('newest first').action(act(list))
+  backups.command('list [bot]').description('the backups of a bot, newest first').action(act(list))
   const waiting = (command: Command) =>
-    command.option('--wait', 'until it is done').option('--timeout <seconds>', 'how long to wait at most', '1800')
+    command
+      .option('--wait', 'until it is done')
+      .option('--timeout <seconds>', 'how long to wait at most', seconds, 1_800)
   waiting(backups.command('create [bot]').description('back up a bot while it runs')).action(act(create))
-  waiting(backups.command('restore <backup> [bot]').description('bring a bot back to what it was'))
+  waiting(backups.command('restore <backup> [bot]').description('bring a bot back to what it was in a backup'))
     .option('--yes', 'do not ask')
     .action(act(restore))
   backups
     .command('download <backup> [bot]')
-    .description('its archive, a .tar.zst')
+    .description('the archive of a backup, a .tar.zst')
     .option('-o, --output <file>', 'where to; BACKUP.tar.zst in this folder otherwise')
     .option('--force', 'replace the file if there is one')
     .action(act(download))
   backups
     .command('link <backup> [bot]')
-    .description('a link to the archive, for 15 minutes and whoever has it')
+    .description('a link to the archive of a backup, for 15 minutes and whoever has it')
     .action(act(link))
-  backups.command('delete <backup> [bot]').description('for good').option('--yes', 'do not ask').action(act(remove))
-  backups.command('lock <backup> [bot]').description('keep it from being deleted and pruned').action(act(lock))
-  backups.command('unlock <backup> [bot]').description('let it be deleted and pruned again').action(act(unlock))
+  backups
+    .command('delete <backup> [bot]')
+    .description('delete a backup for good')
+    .option('--yes', 'do not ask')
+    .action(act(remove))
+  backups.command('lock <backup> [bot]').description('keep a backup from being deleted and pruned').action(act(lock))
+  backups.command('unlock <backup> [bot]').description('let a backup be deleted and pruned again').action(act(unlock))
 }
 
 async function list(context: Context, _options: object, name?: string): Promise<void> {
+  const { text } = context
   const client = await context.client()
   const bot = await context.bot(client, name)
   const found = await client.backups.list(bot.id, { signal: context.signal })
@@ -47,17 +54,17 @@ async function list(context: Context, _options: object, name?: string): Promise<
     backup.id,
     backup.error ? `${backup.status}: ${backup.error.code}` : backup.status,
     backup.sizeBytes === null ? '-' : formatBytes(backup.sizeBytes),
-    [backup.scheduled ? 'daily' : '', backup.locked ? 'locked' : ''].filter(Boolean).join(',') || '-',
+    [...(backup.scheduled ? [text('daily')] : []), ...(backup.locked ? [text('locked')] : [])].join(', ') || '-',
     backup.lastRestore?.status ?? '-',
     formatTime(backup.createdAt),
   ])
-  const head = ['ID', 'STATUS', 'SIZE', 'KIND', 'RESTORE', 'MADE']
-  context.out.result(found, rows.length > 0 ? table(head, rows) : context.text('noBackups'))
+  const head = ['headId', 'headStatus', 'headSize', 'headKind', 'headRestore', 'headCreated'] as const
+  context.out.result(found, rows.length > 0 ? context.table(head, rows) : text('noBackups'))
 }
 
 interface WaitOptions {
   readonly wait?: boolean
-  readonly timeout: string
+  readonly timeout: number
 }
 
 async function create(context: Context, options: WaitOptions, name?: string): Promise<void> {
@@ -105,7 +112,7 @@ async function follow(
   { timeout }: WaitOptions,
   { read, isOver }: { read: () => Promise<Backup>; isOver: (backup: Backup) => boolean },
 ): Promise<Backup> {
-  const deadline = Date.now() + Number(timeout) * 1_000
+  const deadline = Date.now() + timeout * 1_000
   for (;;) {
     const backup = await read()
     if (isOver(backup)) return backup

@@ -1,7 +1,6 @@
-import type { Command } from 'commander'
+import { Argument, type Command } from 'commander'
 import { candidates } from '../candidates.ts'
 import type { Context } from '../context.ts'
-import { CliError, exit } from '../exit.ts'
 import type { Act } from '../program.ts'
 
 /**
@@ -43,14 +42,11 @@ complete -c botberth -a '(__botberth_complete)'`,
 }`,
 }
 
-const shells = Object.keys(scripts)
-
 export function registerCompletion(program: Command, act: Act): void {
   program
-    .command('completion <shell>')
-    .description(
-      `completion for ${shells.join(', ')}: load it as the shell starts, \`source <(botberth completion bash)\` say`,
-    )
+    .command('completion')
+    .description('completion for a shell: load it as the shell starts, `source <(botberth completion bash)` say')
+    .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(scripts)))
     .action(act(completion))
   program
     .command('complete [words...]', { hidden: true })
@@ -59,11 +55,7 @@ export function registerCompletion(program: Command, act: Act): void {
 }
 
 async function completion(context: Context, _options: object, shell = ''): Promise<void> {
-  const script = scripts[shell]
-  if (script === undefined) {
-    const message = context.text('shellUnknown', { shell, shells: shells.join(', ') })
-    throw new CliError('bad_shell', message, { exitCode: exit.usage })
-  }
+  const script = scripts[shell] ?? ''
   context.out.result({ shell, script }, script)
 }
 

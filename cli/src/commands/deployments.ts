@@ -30,9 +30,13 @@ export function registerDeployments(program: Command, act: Act): void {
     .option('--limit <number>', 'how many on a page', pageLimit, 20)
     .action(act(list))
   const deployment = program.command('deployment').description('one deployment')
-  deployment.command('show <id>').description('how it went').action(act(show))
-  deployment.command('logs <id>').description('what it said').option('-f, --follow', 'to its end').action(act(logs))
-  deployment.command('cancel <id>').description('stop it').action(act(cancel))
+  deployment.command('show <id>').description('how a deployment went').action(act(show))
+  deployment
+    .command('logs <id>')
+    .description('what a deployment said')
+    .option('-f, --follow', 'to its end')
+    .action(act(logs))
+  deployment.command('cancel <id>').description('stop a deployment').action(act(cancel))
   program
     .command('rollback [bot] [deployment]')
     .description('start an earlier release again, without a build; the one before the present one unless named')
@@ -212,7 +216,7 @@ async function logs(context: Context, { follow: isFollowing }: { follow?: boolea
 async function cancel(context: Context, _options: object, id = ''): Promise<void> {
   const client = await context.client()
   const one = await client.deployments.cancel(id, { signal: context.signal })
-  context.out.result(one, `${one.id}: ${one.status}`)
+  context.out.result(one, context.text('deployEnded', { status: one.status }))
 }
 
 async function rollBack(

@@ -1,12 +1,21 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { exit, reportOf } from '../exit.ts'
+import { pairs } from '../io.ts'
 import type { Act } from '../program.ts'
 import { findLink } from '../settings.ts'
 import { version } from '../version.ts'
 
+const heads = {
+  server: 'headServer',
+  version: 'headVersion',
+  clock: 'headClock',
+  key: 'headKey',
+  link: 'headLink',
+} as const
+
 interface Check {
-  readonly name: string
+  readonly name: keyof typeof heads
   readonly ok: boolean
   readonly detail: string
 }
@@ -20,7 +29,7 @@ export function registerDoctor(program: Command, act: Act): void {
 
 async function doctor(context: Context): Promise<number> {
   const checks: Check[] = []
-  const check = async (name: string, work: () => Promise<string>) => {
+  const check = async (name: Check['name'], work: () => Promise<string>) => {
     try {
       checks.push({ name, ok: true, detail: await work() })
     } catch (error) {
@@ -55,7 +64,7 @@ async function doctor(context: Context): Promise<number> {
       async () => (await (await context.client()).bots.get(link.link.botId, { signal, retries: 0 })).name,
     )
   const isGood = checks.every(({ ok }) => ok)
-  const lines = checks.map(({ name, ok, detail }) => `${ok ? '✔' : '✖'} ${name.padEnd(8)} ${detail}`)
-  context.out.result({ ok: isGood, checks }, [...lines, context.text(isGood ? 'doctorGood' : 'doctorBad')].join('\n'))
+  const rows = checks.map(({ name, ok, detail }) => [`${ok ? '✔' : '✖'} ${context.text(heads[name])}`, detail])
+  context.out.result({ ok: isGood, checks }, `${pairs(rows)}\n${context.text(isGood ? 'doctorGood' : 'doctorBad')}`)
   return isGood ? exit.ok : exit.failed
 }

@@ -33,21 +33,25 @@ export function registerEnv(program: Command, act: Act): void {
     .description('the environment variables of a bot')
     .option('-b, --bot <bot>', 'which bot')
   env
-    .command('list', { isDefault: true })
-    .description('their names; values with --reveal')
+    .command('list')
+    .description('the names of the variables; values with --reveal')
     .option('--reveal', 'with their values')
     .action(act(list))
-  env.command('get <name>').description('one value').action(act(get))
+  env.command('get <name>').description('the value of a variable').action(act(get))
   env
     .command('set <name=value...>')
-    .description('set some; the others stay')
+    .description('set variables; the others stay')
     .option('--secret', 'never show them again')
     .option('--restart', 'restart the bot')
     .action(act(set))
-  env.command('unset <name...>').description('remove some').option('--restart', 'restart the bot').action(act(unset))
+  env
+    .command('unset <name...>')
+    .description('remove variables')
+    .option('--restart', 'restart the bot')
+    .action(act(unset))
   env
     .command('import <file>')
-    .description('set those of a .env file, `-` for standard input; shows what changes')
+    .description('set the variables of a .env file, `-` for standard input; shows what changes')
     .option('--replace', 'remove those that are not in it')
     .option('--secret', 'never show them again')
     .option('--restart', 'restart the bot')
@@ -55,13 +59,13 @@ export function registerEnv(program: Command, act: Act): void {
     .action(act(importFile))
   env
     .command('edit')
-    .description('change them in your editor, which VISUAL or EDITOR names; secret ones stay as they are')
+    .description('change variables in your editor, which VISUAL or EDITOR names; secret ones stay as they are')
     .option('--restart', 'restart the bot')
     .action(act(edit))
   env
     .command('pull [file]')
-    .description('write them to a file, .env unless named; secret ones are left out')
-    .option('--force', 'replace the file')
+    .description('write the variables to a file, .env unless named; secret ones are left out')
+    .option('--force', 'replace the file if there is one')
     .action(act(pull))
   program
     .command('run')

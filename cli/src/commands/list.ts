@@ -1,5 +1,5 @@
 import { BotList } from '@botberth/sdk'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatTime } from '../format.ts'
@@ -13,9 +13,11 @@ export function registerList(program: Command, act: Act): void {
     .description('the bot list; what a bot itself does takes its key in BOTBERTH_LIST_KEY')
   list
     .command('search [words...]')
-    .description('listed bots, those with the most recent votes first')
+    .description('find listed bots')
     .option('--tag <tag>', 'only with this tag')
-    .option('--sort <order>', 'votes, servers or newest', 'votes')
+    .addOption(
+      new Option('--sort <order>', 'what comes first').choices(['votes', 'servers', 'newest']).default('votes'),
+    )
     .option('--certified', 'only with the check mark')
     .option('--page <number>', 'which page', pageNumber, 1)
     .option('--limit <number>', 'how many on a page', pageLimit, 20)

@@ -29,7 +29,7 @@ export function registerLogs(program: Command, act: Act): void {
     .option('-n, --lines <number>', `how many lines, at most ${most}`, wholeNumber(1, most), 100)
     .option('--since <time>', 'from this time on: 2026-01-31T12:00:00Z, or 10m, 2h, 3d ago', timeOf)
     .addOption(new Option('--until <time>', 'up to this time').argParser(timeOf).conflicts('follow'))
-    .option('--stream <stream>', 'stdout, stderr or system')
+    .addOption(new Option('--stream <stream>', 'only lines of this stream').choices(['stdout', 'stderr', 'system']))
     .option('--grep <text>', 'only lines that hold this text')
     .option('--phase <phase>', 'only lines of this phase')
     .option('-t, --timestamps', 'with the time of each line')

@@ -2,7 +2,6 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Bot, Botberth } from '@botberth/sdk'
 import type { Command } from 'commander'
-import { openBrowser } from '../browser.ts'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import type { Act } from '../program.ts'
@@ -14,11 +13,10 @@ export function registerProject(program: Command, act: Act): void {
     .description('make a bot with its files in an empty folder')
     .option('--template <id>', 'what to start from; `botberth templates` lists them')
     .option('--language <language>', 'an empty project in this language')
-    .option('--name <name>', 'of the bot; that of the folder unless given')
+    .option('--name <name>', 'the name of the bot; that of the folder unless given')
     .action(act(init))
   program.command('link [bot]').description('tie this folder to a bot').action(act(link))
-  program.command('unlink').description('undo that').action(act(unlink))
-  program.command('open [bot]').description('show the dashboard, or print its address').action(act(open))
+  program.command('unlink').description('untie this folder from its bot').action(act(unlink))
 }
 
 interface InitOptions {
@@ -97,12 +95,4 @@ async function unlink(context: Context): Promise<void> {
   const folder = context.io.cwd
   const isRemoved = removeLink(folder)
   context.out.result({ unlinked: isRemoved }, context.text(isRemoved ? 'unlinked' : 'notLinked', { folder }))
-}
-
-async function open(context: Context, _options: object, wanted?: string): Promise<void> {
-  const client = await context.client()
-  const bot = await context.bot(client, wanted)
-  const url = `${context.url}/bots/${bot.id}`
-  context.out.result({ url }, url)
-  openBrowser(context, url)
 }

@@ -6,8 +6,8 @@ import type { Act } from '../program.ts'
 
 export function registerRepos(program: Command, act: Act): void {
   const repos = program.command('repos').description('repositories of the code host')
-  repos.command('status', { isDefault: true }).description('whether you are connected').action(act(status))
-  repos.command('installations').description('where the app is installed').action(act(installations))
+  repos.command('status').description('whether you are connected to the code host').action(act(status))
+  repos.command('installations').description('where the app of this server is installed').action(act(installations))
   repos.command('list <installation>').description('the repositories of an installation').action(act(list))
   repos
     .command('connect <repository> [bot]')
@@ -15,7 +15,7 @@ export function registerRepos(program: Command, act: Act): void {
     .option('--installation <id>', 'where to look for it; in all of them unless given')
     .option('--branch <branch>', 'its default branch unless given')
     .action(act(connect))
-  repos.command('disconnect [bot]').description('undo that').action(act(disconnect))
+  repos.command('disconnect [bot]').description('no longer deploy a bot from its repository').action(act(disconnect))
   repos
     .command('sign-out')
     .description('forget your account on the code host; bots keep running, auto-deploy ends')
@@ -27,7 +27,7 @@ async function status(context: Context): Promise<void> {
   const client = await context.client()
   const found = await client.codehost.status({ signal: context.signal })
   const text = found.connected
-    ? `${found.login ?? ''}, connected ${formatTime(found.connectedAt)}`
+    ? context.text('codehostOn', { login: found.login ?? '-', at: formatTime(found.connectedAt) })
     : context.text('codehostOff', { url: `${context.url}/api/v1/auth/codehost/connect` })
   context.out.result(found, text)
 }
@@ -47,7 +47,11 @@ async function installations(context: Context): Promise<void> {
 async function list(context: Context, _options: object, installation = ''): Promise<void> {
   const client = await context.client()
   const found = await client.codehost.repos(Number(installation), { signal: context.signal })
-  const rows = found.map((repo) => [repo.fullName, repo.private ? 'private' : 'public', repo.defaultBranch])
+  const rows = found.map((repo) => [
+    repo.fullName,
+    context.text(repo.private ? 'private' : 'public'),
+    repo.defaultBranch,
+  ])
   context.out.result(
     found,
     rows.length > 0 ? context.table(['headName', 'headVisible', 'headBranch'], rows) : context.text('nothing'),

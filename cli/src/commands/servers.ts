@@ -72,7 +72,7 @@ async function status(context: Context, { watch }: { watch?: boolean }, name?: s
     return
   }
   for await (const event of client.stream([`bot:${bot.id}:resources`, `bot:${bot.id}:state`], { signal })) {
-    if (event.type === 'resources') out.line(event, oneLine(event))
+    if (event.type === 'resources') out.line(event, oneLine(context, event))
     else if (event.type === 'state') out.line(event, event.server.state)
     else if (event.type === 'gone') return
   }
@@ -98,6 +98,7 @@ function describe({ text }: Context, bot: Bot, resources: Resources): string {
   return pairs(rows)
 }
 
-function oneLine({ state, cpuPercent, memoryBytes, diskBytes }: Resources): string {
-  return `${state}  CPU ${cpuPercent.toFixed(1)} %  memory ${formatBytes(memoryBytes)}  disk ${formatBytes(diskBytes)}`
+function oneLine({ text }: Context, { state, cpuPercent, memoryBytes, diskBytes }: Resources): string {
+  const [memory, disk] = [formatBytes(memoryBytes), formatBytes(diskBytes)]
+  return text('watched', { state, cpu: cpuPercent.toFixed(1), memory, disk })
 }

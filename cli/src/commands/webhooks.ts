@@ -1,8 +1,9 @@
 import { verifyWebhook } from '@botberth/sdk'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatTime } from '../format.ts'
+import { pairs } from '../io.ts'
 import type { Act } from '../program.ts'
 
 const events = ['deploy.completed', 'server.crashed', 'backup.completed'] as const
@@ -10,21 +11,24 @@ type EventName = (typeof events)[number]
 
 export function registerWebhooks(program: Command, act: Act): void {
   const webhooks = program.command('webhooks').description('who is told what happens to your bots')
-  webhooks.command('list', { isDefault: true }).description('your subscriptions').action(act(list))
-  webhooks.command('show <id>').description('one of them').action(act(show))
+  webhooks.command('list').description('all of your webhooks').action(act(list))
+  webhooks.command('show <id>').description('one webhook in full').action(act(show))
   webhooks
     .command('create <address>')
     .description('send events to this URL')
-    .option('--event <events...>', `some of ${events.join(', ')}; all unless named`)
+    .addOption(new Option('--event <events...>', 'which events; all unless named').choices(events))
     .option('--secret-stdin', 'read the secret from standard input; one is made otherwise')
     .action(act(create))
-  webhooks.command('enable <id>').description('go on after it was disabled').action(act(enable))
-  webhooks.command('disable <id>').description('send nothing for now').action(act(disable))
-  webhooks.command('delete <id>').description('send nothing any more').option('--yes', 'do not ask').action(act(remove))
+  webhooks.command('enable <id>').description('send to a webhook again after it was disabled').action(act(enable))
+  webhooks.command('disable <id>').description('send nothing to a webhook for now').action(act(disable))
+  webhooks.command('delete <id>').description('delete a webhook').option('--yes', 'do not ask').action(act(remove))
   webhooks.command('test <id>').description('send the event `ping`').action(act(test))
-  webhooks.command('deliveries <id>').description('what was sent, and what came of it').action(act(deliveries))
+  webhooks
+    .command('deliveries <id>')
+    .description('what was sent to a webhook, and what came of it')
+    .action(act(deliveries))
   webhooks.command('delivery <id> <delivery>').description('one delivery with its body').action(act(delivery))
-  webhooks.command('redeliver <id> <delivery>').description('send it again').action(act(redeliver))
+  webhooks.command('redeliver <id> <delivery>').description('send a delivery again').action(act(redeliver))
   webhooks
     .command('verify <signature>')
     .description('check the signature of a body, which is read from standard input; the secret is WEBHOOK_SECRET')
@@ -48,8 +52,16 @@ async function list(context: Context): Promise<void> {
 async function show(context: Context, _options: object, id = ''): Promise<void> {
   const client = await context.client()
   const found = await client.webhooks.get(id, { signal: context.signal })
-  const rows = Object.entries(found).map(([name, value]) => `${name.padEnd(20)}${String(value ?? '-')}`)
-  context.out.result(found, rows.join('\n'))
+  const { text } = context
+  const rows = [
+    [text('headId'), found.id],
+    [text('headUrl'), found.url],
+    [text('headStatus'), found.status],
+    [text('headEvents'), found.events.join(', ')],
+    [text('headFailed'), text('inARow', { count: found.consecutiveFailures })],
+    [text('headCreated'), formatTime(found.createdAt)],
+  ]
+  context.out.result(found, pairs(rows))
 }
 
 interface CreateOptions {
@@ -75,7 +87,7 @@ async function enable(context: Context, _options: object, id = ''): Promise<void
 async function disable(context: Context, _options: object, id = ''): Promise<void> {
   const client = await context.client()
   const found = await client.webhooks.update(id, { status: 'disabled' }, { signal: context.signal })
-  context.out.result(found, `${id}: ${found.status}`)
+  context.out.result(found, context.text('webhookDisabled', { id }))
 }
 
 async function remove(context: Context, { yes }: { yes?: boolean }, id = ''): Promise<void> {

@@ -4,6 +4,7 @@ import { Botberth } from '@botberth/sdk'
 import { json, startServer } from '@botberth/sdk/test/server.ts'
 import { makeIo, Sink } from '../../test/call.ts'
 import { Context } from '../context.ts'
+import { english } from '../texts.ts'
 import { tools } from './tools.ts'
 
 async function start() {
@@ -13,7 +14,7 @@ async function start() {
     json(response, 200, isStartup ? { startCommand: null, variables } : { data: [{ id: 'bot_1', name: 'staging-2' }] })
   })
   const io = makeIo({ env: { BOTBERTH_URL: url } }, { stdout: new Sink(), stderr: new Sink() })
-  const context = new Context(io, {}, new AbortController().signal)
+  const context = new Context(io, {}, { signal: new AbortController().signal, text: english.say })
   const client = new Botberth({ url })
   const use = (name: string, input: object, isWriting: boolean) =>
     Promise.resolve(

@@ -8,6 +8,7 @@ import type { Bot, Botberth } from '@botberth/sdk'
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
+import { launchOf, systemMachine } from '../launch.ts'
 import type { Act } from '../program.ts'
 import { writePrivate } from '../settings.ts'
 
@@ -189,9 +190,9 @@ async function edit(context: Context, options: ChangeOptions & Named): Promise<v
 }
 
 async function openEditor({ io, text }: Context, path: string): Promise<void> {
-  const words = (io.env['VISUAL'] || io.env['EDITOR'] || 'vi').split(/\s+/)
-  const [command = '', ...args] = words
-  const child = spawn(command, [...args, path], { stdio: 'inherit' })
+  const words = (io.env['VISUAL'] || io.env['EDITOR'] || (process.platform === 'win32' ? 'notepad' : 'vi')).split(/\s+/)
+  const { file, args, ...how } = launchOf([...words, path], systemMachine(io.env), text)
+  const child = spawn(file, args, { stdio: 'inherit', ...how })
   const [code] = (await once(child, 'exit')) as [number | null]
   if (code !== 0) throw new CliError('not_confirmed', text('notConfirmed'), { exitCode: exit.failed })
 }
@@ -300,12 +301,16 @@ function quote(value: string): string | undefined {
 async function runWith(context: Context, { bot }: { bot?: string }, ...[words]: unknown[]): Promise<number> {
   const { variables } = await load(context, bot)
   tellSecrets(context, variables)
-  const [command = '', ...args] = words as unknown as string[]
+  const { BOTBERTH_API_KEY: _, ...env } = context.io.env
+  const { file, args, ...how } = launchOf(words as string[], systemMachine(env), context.text)
   const values = variables.flatMap(({ key, value }) => (value === null ? [] : [[key, value]]))
-  const { BOTBERTH_API_KEY: _, ...env } = process.env
-  const child = spawn(command, args, { stdio: 'inherit', env: { ...env, ...Object.fromEntries(values) } })
+  const child = spawn(file, args, { stdio: 'inherit', env: { ...env, ...Object.fromEntries(values) }, ...how })
   return new Promise((done, reject) => {
-    child.once('error', (error) => reject(new CliError('not_started', error.message, { exitCode: exit.failed })))
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      const isMissing = error.code === 'ENOENT'
+      const message = isMissing ? context.text('noCommand', { command: file }) : error.message
+      reject(new CliError('not_started', message, { exitCode: exit.failed }))
+    })
     child.once('exit', (code, signal) => done(code ?? (signal === 'SIGINT' ? exit.interrupted : exit.failed)))
   })
 }

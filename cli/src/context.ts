@@ -5,6 +5,7 @@ import { CliError, exit, type Say } from './exit.ts'
 import { type Io, Output, table } from './io.ts'
 import { findLink, SettingsFile } from './settings.ts'
 import type { TextName } from './texts/en.ts'
+import { watchVersion } from './update.ts'
 import { version } from './version.ts'
 
 type Bot = Awaited<ReturnType<Botberth['bots']['get']>>
@@ -24,6 +25,7 @@ export class Context {
   readonly signal: AbortSignal
   readonly text: Say
   #stdinKey: Promise<string> | undefined
+  #tellVersion: (() => void) | undefined
 
   constructor(io: Io, options: GlobalOptions, { signal, text }: { signal: AbortSignal; text: Say }) {
     this.io = io
@@ -87,7 +89,19 @@ export class Context {
 
   makeClient(apiKey?: string): Botberth {
     const agent = `botberth-cli/${version}`
-    return new Botberth({ url: this.url, userAgent: agent, retries: 2, ...(apiKey !== undefined && { apiKey }) })
+    const client = new Botberth({
+      url: this.url,
+      userAgent: agent,
+      retries: 2,
+      ...(apiKey !== undefined && { apiKey }),
+    })
+    this.#tellVersion ??= watchVersion(this, client)
+    return client
+  }
+
+  /** Once the command is over. */
+  end(): void {
+    this.#tellVersion?.()
   }
 
   /**

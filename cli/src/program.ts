@@ -48,6 +48,8 @@ export async function run(args: readonly string[], { io, signal }: Run): Promise
         exitCode = (await work(context, options as never, ...values)) ?? exit.ok
       } catch (error) {
         exitCode = fail(context, signal.aborted ? signal.reason : error)
+      } finally {
+        context.end()
       }
     }
   const isJson = args.slice(0, [...args, '--'].indexOf('--')).includes('--json')

@@ -56,6 +56,27 @@ export class NamesFile {
   }
 }
 
+/** When the server was last asked for its version. */
+export class UpdateFile {
+  readonly #path: string
+
+  constructor(settings: SettingsFile) {
+    this.#path = join(dirname(settings.path), 'updates.json')
+  }
+
+  /** 0: never, or nobody can tell. */
+  read(): number {
+    if (!existsSync(this.#path)) return 0
+    const { at } = (parse(readFileSync(this.#path, 'utf8')) ?? {}) as { at?: unknown }
+    return typeof at === 'number' ? at : 0
+  }
+
+  write(): void {
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+    writePrivate(this.#path, JSON.stringify({ at: Date.now() }))
+  }
+}
+
 /** For its owner alone, whatever stood there before. */
 export function writePrivate(path: string, text: string): void {
   const draft = `${path}.${process.pid}`

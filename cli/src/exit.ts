@@ -56,7 +56,7 @@ export function reportOf(error: unknown, say: Say): Report {
     return { code, message, exitCode, ...(hint !== undefined && { hint }) }
   }
   if (error instanceof ConnectionError)
-    return { code: 'unreachable', message: withCause(error), exitCode: exit.unreachable }
+    return { code: 'unreachable', message: describe(error, say), exitCode: exit.unreachable }
   if (error instanceof BotberthError) {
     const { code, requestId, errors } = error
     // A single one is what the message says already.
@@ -64,11 +64,12 @@ export function reportOf(error: unknown, say: Say): Report {
       .map(({ pointer, detail }) => `\n  ${pointer || '/'}: ${detail}`)
       .join('')
     const exitCode = exitCodeOf(error.status)
+    const hint = hints[code] ?? (exitCode === exit.loginNeeded ? 'loginHint' : undefined)
     return {
       code,
       message: error.message + fields,
       exitCode,
-      ...(exitCode === exit.loginNeeded && { hint: say('loginHint') }),
+      ...(hint !== undefined && { hint: say(hint) }),
       ...(requestId !== undefined && { requestId }),
     }
   }
@@ -83,9 +84,23 @@ export function reportOf(error: unknown, say: Say): Report {
   return { code: 'failed', message, exitCode: exit.failed }
 }
 
-function withCause({ message, cause }: Error): string {
+function describe({ message, cause, origin: url, timeoutMs }: ConnectionError, say: Say): string {
+  if (url === undefined) return message
+  if (timeoutMs !== undefined) return say('tooSlow', { url, seconds: timeoutMs / 1_000 })
   const { cause: inner } = (cause ?? {}) as { cause?: { code?: string } }
-  return inner?.code ? `${message} (${inner.code})` : message
+  return say('unreachable', { url }) + (inner?.code ? ` (${inner.code})` : '')
+}
+
+/** What one can do about it. */
+const hints: Readonly<Record<string, TextName>> = {
+  unauthenticated: 'loginHint',
+  bot_expired: 'hintExpired',
+  limit_reached: 'hintLimit',
+  codehost_not_connected: 'hintCodehost',
+  payload_too_large: 'hintTooLarge',
+  rate_limited: 'hintWait',
+  unavailable: 'hintWait',
+  internal: 'hintRequest',
 }
 
 /** Of an answer that is no success. */

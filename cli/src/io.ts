@@ -23,6 +23,8 @@ type Style = Parameters<typeof styleText>[0]
 export class Output {
   readonly io: Io
   isJson = false
+  /** What comes next was told. */
+  hasNext = false
 
   constructor(io: Io) {
     this.io = io
@@ -51,11 +53,13 @@ export class Output {
 
   /** What one might do next. */
   next(text: string): void {
+    this.hasNext = true
     if (this.isInteractive) this.io.stderr.write(`${this.style('dim', text)}\n`)
   }
 
+  /** For what is said beside the result, which has no colours. */
   style(style: Style, text: string): string {
-    return styleText(style, text, { stream: this.io.stdout })
+    return styleText(style, text, { stream: this.io.stderr })
   }
 }
 

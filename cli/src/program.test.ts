@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { json, startServer } from '@botberth/sdk/test/server.ts'
 import { call } from '../test/call.ts'
+import { nextSteps } from './next.ts'
+import { makeProgram } from './program.ts'
 
 test('a group alone lists what it has', async () => {
   for (const args of [
@@ -39,4 +42,20 @@ test('wrong words are JSON where the result would be', async () => {
   assert.match((await call(['bots', 'creat', 'x'])).stderr, /unknown command 'creat'\n\(Did you mean create\?\)/)
   const plain = await call(['deplyo'])
   assert.match(plain.stderr, /Did you mean deploy/)
+})
+
+test('for every command it is known what comes next', () => {
+  const io = { env: {}, cwd: '', stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
+  const leaves = makeProgram(io, () => async () => {}).commands.flatMap((one) =>
+    one.commands.length > 0 ? one.commands.map((inner) => `${one.name()} ${inner.name()}`) : [one.name()],
+  )
+  assert.deepEqual(leaves.toSorted(), Object.keys(nextSteps).toSorted())
+})
+
+test('what comes next is told at a terminal, after what went well', async () => {
+  const { url } = await startServer((_request, response) => json(response, 200, { data: [] }))
+  const env = { BOTBERTH_URL: url, BOTBERTH_API_KEY: 'svc_live_x', CI: 'true' }
+  assert.match((await call(['bots'], { env, isTerminal: true })).stderr, /^Next: .*\n$/)
+  assert.equal((await call(['bots'], { env })).stderr, '')
+  assert.doesNotMatch((await call(['bots', 'show', 'x'], { env, isTerminal: true })).stderr, /Next/)
 })

@@ -19,6 +19,7 @@ import { Context, type GlobalOptions } from './context.ts'
 import { exit, reportOf } from './exit.ts'
 import { explain, helpIn, translate } from './help.ts'
 import type { Io } from './io.ts'
+import { tellNext } from './next.ts'
 import { spellOut } from './shorthand.ts'
 import { english, loadTexts, type Texts } from './texts.ts'
 import { version } from './version.ts'
@@ -46,6 +47,7 @@ export async function run(args: readonly string[], { io, signal }: Run): Promise
       try {
         const values = given.slice(0, -2) as (string | undefined)[]
         exitCode = (await work(context, options as never, ...values)) ?? exit.ok
+        if (exitCode === exit.ok) tellNext(context, command)
       } catch (error) {
         exitCode = fail(context, signal.aborted ? signal.reason : error)
       } finally {

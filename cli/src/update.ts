@@ -21,7 +21,11 @@ export function watchVersion(context: Context, client: Botberth): () => void {
   return () => {
     over.abort()
     if (theirs === undefined) return
-    file.write()
+    try {
+      file.write()
+    } catch {
+      return // what cannot be remembered would be said after every command
+    }
     if (isNewer(theirs, version)) context.out.next(context.text('newer', { theirs, ours: version }))
   }
 }

@@ -29,4 +29,14 @@ export class BotberthError extends Error {
 /** There was no answer: the server cannot be reached, or did not answer in time. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
+  /** Of the server. */
+  readonly origin: string | undefined
+  /** How long it was waited for; undefined: it could not be reached, or hung up. */
+  readonly timeoutMs: number | undefined
+
+  constructor(message: string, { cause, origin, timeoutMs }: { cause: unknown; origin?: string; timeoutMs?: number }) {
+    super(message, { cause })
+    this.origin = origin
+    this.timeoutMs = timeoutMs
+  }
 }

@@ -134,8 +134,10 @@ export class Transport {
       return new Response(bytes.byteLength > 0 ? bytes : null, answer)
     } catch (error) {
       if (request.signal?.aborted) throw request.signal.reason
-      const reason = timeout.signal.aborted ? `did not answer within ${timeoutMs} ms` : 'cannot be reached'
-      return new ConnectionError(`${new URL(url).origin} ${reason}.`, { cause: error })
+      const { origin } = new URL(url)
+      const isLate = timeout.signal.aborted
+      const message = `${origin} ${isLate ? `did not answer within ${timeoutMs} ms` : 'cannot be reached'}.`
+      return new ConnectionError(message, { cause: error, origin, ...(isLate && { timeoutMs }) })
     } finally {
       clearTimeout(timer)
     }

@@ -42,7 +42,6 @@ async function login(context: Context, { name }: { name?: string }): Promise<voi
     paired: { ...paired, ...(id !== undefined && { [url]: id }) },
   })
   out.result({ url, user: me }, context.text('signedIn', { url, name: me.name }))
-  out.next(context.text('nextInit'))
 }
 
 async function pair(context: Context, name: string): Promise<string> {

@@ -119,7 +119,7 @@ async function create(context: Context, options: CreateOptions, name = ''): Prom
     { signal: context.signal },
   )
   context.out.result(bot, context.text('created', { name: bot.name, id: bot.id }))
-  context.out.next(context.text('nextDeploy'))
+  context.out.next(context.text(type === 'custom' ? 'nextLinkIt' : 'nextDeployIt', { name: bot.name }))
 }
 
 async function rename(context: Context, _options: object, wanted?: string, name = ''): Promise<void> {

@@ -75,3 +75,18 @@ test('numbers are read before anything is done', async () => {
   for (const args of wrong) assert.equal((await call(args, { env })).code, 2, args.join(' '))
   assert.equal(seen.length, 0)
 })
+
+test('whoever leaves a deployment is told that it goes on, and how to stop it', async () => {
+  const stop = new AbortController()
+  const { url } = await startServer((request, response) => {
+    const path = request.url ?? ''
+    if (request.method === 'POST') return json(response, 201, { ...made('dep_1'), finishedAt: null })
+    if (!path.includes('/stream')) return json(response, 200, { data: [bot] })
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hello\n\n')
+    stop.abort()
+  })
+  const env = { BOTBERTH_URL: url, BOTBERTH_API_KEY: 'svc_live_x' }
+  const { code, stderr } = await call(['deploy', 'a', '--no-upload'], { env, signal: stop.signal })
+  assert.equal(code, 130)
+  assert.match(stderr, /goes on\. Stop it: `botberth deployment cancel dep_1`/)
+})

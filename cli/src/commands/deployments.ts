@@ -6,6 +6,7 @@ import { formatBytes, formatSeconds, formatTime } from '../format.ts'
 import { pairs } from '../io.ts'
 import { pageLimit, pageNumber, seconds } from '../numbers.ts'
 import type { Act } from '../program.ts'
+import { reconnecting } from '../reconnecting.ts'
 import { findLink } from '../settings.ts'
 import { packFolder } from '../upload.ts'
 
@@ -121,6 +122,8 @@ async function follow(context: Context, client: Botberth, id: string, patience: 
       if (event.deployment.finishedAt !== null) return event.deployment
     }
   } catch (error) {
+    // Whoever leaves does not stop it.
+    if (context.signal.aborted) out.progress(context.text('deployGoesOn', { id }))
     if (!late.aborted || context.signal.aborted) throw error
     throw new CliError('timeout', context.text('deployTimedOut', { seconds: patience }), { exitCode: exit.failed })
   }
@@ -130,13 +133,6 @@ async function follow(context: Context, client: Botberth, id: string, patience: 
 function tellLine({ out }: Context, line: LogLine): void {
   if (out.isJson) out.line({ type: 'log', ...line }, '')
   else out.progress(out.style('dim', `  ${line.text}`))
-}
-
-/** Says so when it is lost, not when it is first made. */
-export function reconnecting(context: Context): (isConnected: boolean) => void {
-  return (isConnected) => {
-    if (!isConnected) context.out.progress(context.text('reconnecting'))
-  }
 }
 
 function tell(context: Context, ended: Deployment): number {

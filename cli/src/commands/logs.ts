@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { formatTime } from '../format.ts'
 import { wholeNumber } from '../numbers.ts'
 import type { Act } from '../program.ts'
-import { reconnecting } from './deployments.ts'
+import { reconnecting } from '../reconnecting.ts'
 
 type Line = LogLines['data'][number]
 

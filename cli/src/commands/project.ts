@@ -29,13 +29,15 @@ async function init(context: Context, options: InitOptions, folder = '.'): Promi
   const client = await context.client()
   const path = resolve(context.io.cwd, folder)
   mkdirSync(path, { recursive: true })
-  if (readdirSync(path).length > 0)
+  // A repository without files is as empty as it gets for whoever made it first.
+  if (readdirSync(path).some((name) => name !== '.git'))
     throw new CliError('not_empty', context.text('folderNotEmpty', { folder: path }), { exitCode: exit.rejected })
-  const { template: templateId, language, name = basename(path) } = options
+  const { language, name = basename(path) } = options
+  const templateId = options.template ?? (language === undefined ? await chooseTemplate(context, client) : undefined)
   const bot = await client.bots.create(
     {
       name,
-      type: templateId === undefined && language !== undefined ? 'custom' : 'marketplace',
+      type: templateId === undefined ? 'custom' : 'marketplace',
       ...(templateId !== undefined && { templateId }),
       ...(language !== undefined && { language }),
     },
@@ -45,7 +47,6 @@ async function init(context: Context, options: InitOptions, folder = '.'): Promi
   tie(context, bot, path)
   await download(context, { client, botId: bot.id, into: path, at: '' })
   context.out.result({ bot, folder: path }, context.text('created', { name: bot.name, id: bot.id }))
-  context.out.next(context.text('nextDeploy'))
 }
 
 async function download(
@@ -72,23 +73,34 @@ function tie(context: Context, bot: Bot, folder: string): void {
 
 async function link(context: Context, _options: object, wanted?: string): Promise<void> {
   const client = await context.client()
-  const bot = await (wanted === undefined ? choose(context, client) : context.bot(client, wanted))
+  const bot = await (wanted === undefined ? chooseBot(context, client) : context.bot(client, wanted))
   tie(context, bot, context.io.cwd)
   context.out.result(
     { bot, folder: context.io.cwd },
     context.text('linked', { folder: context.io.cwd, name: bot.name }),
   )
-  context.out.next(context.text('nextDeploy'))
 }
 
-async function choose(context: Context, client: Botberth): Promise<Bot> {
+async function chooseBot(context: Context, client: Botberth): Promise<Bot> {
   context.needTerminal('BOT')
   const bots = await client.bots.list({ signal: context.signal })
-  for (const [index, { name, id }] of bots.entries()) context.out.progress(`${index + 1}  ${name}  ${id}`)
-  const answer = await context.ask('> ')
-  const chosen = bots[Number(answer) - 1]
-  if (!chosen) throw new CliError('not_found', context.text('botUnknown', { bot: answer }), { exitCode: exit.notFound })
-  return chosen
+  if (bots.length === 0) throw new CliError('not_found', context.text('noBots'), { exitCode: exit.notFound })
+  return choose(context, bots, ({ name, id }) => `${name}  ${id}`)
+}
+
+async function chooseTemplate(context: Context, client: Botberth): Promise<string> {
+  context.needTerminal('--template')
+  const templates = await client.templates.listAsCaller({ signal: context.signal })
+  const { id } = await choose(context, templates, ({ name, description }) => `${name}: ${description}`)
+  return id
+}
+
+async function choose<T>(context: Context, all: readonly T[], show: (one: T) => string): Promise<T> {
+  for (const [index, one] of all.entries()) context.out.progress(`${index + 1}  ${show(one)}`)
+  const answer = await context.ask(context.text('choose', { most: all.length }))
+  const chosen = /^\d+$/.test(answer) ? all[Number(answer) - 1] : undefined
+  if (chosen !== undefined) return chosen
+  throw new CliError('not_found', context.text('noneOfThese', { answer }), { exitCode: exit.notFound })
 }
 
 async function unlink(context: Context): Promise<void> {

@@ -7,6 +7,7 @@ import { formatBytes, formatDuration, formatTime } from '../format.ts'
 import { pairs } from '../io.ts'
 import { seconds } from '../numbers.ts'
 import type { Act } from '../program.ts'
+import { reconnecting } from '../reconnecting.ts'
 
 type Signal = 'start' | 'stop' | 'restart' | 'kill'
 
@@ -54,7 +55,9 @@ async function power(
       context.out.result(resources, context.text('power', { name: bot.name, signal: resources.state }))
       return
     }
-    if (Date.now() > deadline || resources.state === 'crashed') {
+    if (resources.state === 'crashed')
+      throw new CliError('crashed', context.text('powerCrashed', { name: bot.name }), { exitCode: exit.failed })
+    if (Date.now() > deadline) {
       const values = { name: bot.name, state: resources.state, seconds: timeout }
       throw new CliError('not_reached', context.text('powerTimedOut', values), { exitCode: exit.failed })
     }
@@ -71,7 +74,8 @@ async function status(context: Context, { watch }: { watch?: boolean }, name?: s
     out.result({ ...resources, expiresAt: bot.expiresAt }, describe(context, bot, resources))
     return
   }
-  for await (const event of client.stream([`bot:${bot.id}:resources`, `bot:${bot.id}:state`], { signal })) {
+  const topics = [`bot:${bot.id}:resources`, `bot:${bot.id}:state`]
+  for await (const event of client.stream(topics, { signal, onConnection: reconnecting(context) })) {
     if (event.type === 'resources') out.line(event, oneLine(context, event))
     else if (event.type === 'state') out.line(event, event.server.state)
     else if (event.type === 'gone') return

@@ -457,6 +457,7 @@ test('words are completed: commands, options, and the names of bots, which are r
   assert.deepEqual(await complete('logs', '--fol'), ['--follow'])
   assert.deepEqual(await complete('--url', 'x', 'logs', 'comp'), ['completed'])
   assert.deepEqual(await complete('logs', '--grep', 'comp'), [''])
+  assert.deepEqual(await complete('logs', '--stream', 'std'), ['stdout', 'stderr'])
   const away = await call(['complete', '--', 'status', 'comp'], { env: { BOTBERTH_API_KEY: 'wrong' } })
   assert.deepEqual([away.code, away.stdout], [0, 'completed\n'])
   const script = join(scratch, 'completion.bash')

@@ -9,8 +9,8 @@ const patienceMs = 1_000
 /** What may stand for the last of these words, which is being typed. */
 export async function candidates(context: Context, program: Command, words: readonly string[]): Promise<string[]> {
   const typed = (words.at(-1) ?? '').replace(/^""$/, '')
-  const { command, position, isValue } = walk(program, words.slice(0, -1))
-  if (isValue) return []
+  const { command, position, option } = walk(program, words.slice(0, -1))
+  if (option) return (option.argChoices ?? []).filter((one) => one.startsWith(typed))
   const all = typed.startsWith('-')
     ? optionsOf(program, command).map(({ long, short }) => long ?? short ?? '')
     : [...subcommandsOf(command), ...(await valuesOf(context, command.registeredArguments[position]))]
@@ -20,32 +20,34 @@ export async function candidates(context: Context, program: Command, words: read
 interface Place {
   readonly command: Command
   readonly position: number
-  readonly isValue: boolean
+  /** Whose value comes next. */
+  readonly option: Option | undefined
   /** Of the word that names the command; -1: none does. */
   readonly at: number
 }
 
-/** Which command the words lead to, how many arguments it has by now, and whether the next one belongs to an option. */
+/** Which command the words lead to, how many arguments it has by now, and which option takes the next word. */
 export function walk(program: Command, words: readonly string[]): Place {
-  let [command, position, isValue, at] = [program, 0, false, -1]
+  let [command, position, at] = [program, 0, -1]
+  let option: Option | undefined
   for (const [index, word] of words.entries()) {
-    if (isValue) isValue = false
-    else if (word.startsWith('-')) isValue = takesValue(optionsOf(program, command), word)
+    if (option) option = undefined
+    else if (word.startsWith('-')) option = findTaker(optionsOf(program, command), word)
     else {
       const inner = command.commands.find((one) => one.name() === word)
       if (inner) [command, position, at] = [inner, 0, index]
       else position++
     }
   }
-  return { command, position, isValue, at }
+  return { command, position, option, at }
 }
 
 function optionsOf(program: Command, command: Command): readonly Option[] {
   return command === program ? program.options : [...command.options, ...program.options]
 }
 
-function takesValue(options: readonly Option[], word: string): boolean {
-  return options.some(({ long, short, required }) => required && [long, short].includes(word))
+function findTaker(options: readonly Option[], word: string): Option | undefined {
+  return options.find(({ long, short, required }) => required && [long, short].includes(word))
 }
 
 function subcommandsOf(command: Command): string[] {

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatTime } from '../format.ts'
+import { wholeNumber } from '../numbers.ts'
 import type { Act } from '../program.ts'
 
 export function registerRepos(program: Command, act: Act): void {
@@ -12,7 +13,11 @@ export function registerRepos(program: Command, act: Act): void {
   repos
     .command('connect <repository> [bot]')
     .description('deploy a bot from this repository, such as me/my-bot')
-    .option('--installation <id>', 'where to look for it; in all of them unless given')
+    .option(
+      '--installation <id>',
+      'where to look for it; in all of them unless given',
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    )
     .option('--branch <branch>', 'its default branch unless given')
     .action(act(connect))
   repos.command('disconnect [bot]').description('no longer deploy a bot from its repository').action(act(disconnect))
@@ -45,6 +50,8 @@ async function installations(context: Context): Promise<void> {
 }
 
 async function list(context: Context, _options: object, installation = ''): Promise<void> {
+  if (!/^\d+$/.test(installation))
+    throw new CliError('bad_number', context.text('notANumber', { text: installation }), { exitCode: exit.usage })
   const client = await context.client()
   const found = await client.codehost.repos(Number(installation), { signal: context.signal })
   const rows = found.map((repo) => [
@@ -59,7 +66,7 @@ async function list(context: Context, _options: object, installation = ''): Prom
 }
 
 interface ConnectOptions {
-  readonly installation?: string
+  readonly installation?: number
   readonly branch?: string
 }
 
@@ -68,7 +75,7 @@ async function connect(context: Context, options: ConnectOptions, name = '', wan
   const client = await context.client()
   const bot = await context.bot(client, wanted)
   const { data } = await client.codehost.installations({ signal })
-  const ids = options.installation === undefined ? data.map(({ id }) => id) : [Number(options.installation)]
+  const ids = options.installation === undefined ? data.map(({ id }) => id) : [options.installation]
   for (const installationId of ids) {
     const repo = (await client.codehost.repos(installationId, { signal })).find(({ fullName }) => fullName === name)
     if (!repo) continue

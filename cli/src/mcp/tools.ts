@@ -138,7 +138,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     { bot, deployment: z.string().describe('id of a deployment that succeeded') },
     async ({ bot: name, deployment }, given) => {
       const { id } = await findExact(given, name)
-      return untilEnded(given, await given.client.deployments.rollBack(id, { deploymentId: deployment }))
+      return untilEnded(given, await given.client.deployments.rollBack(id, { deploymentId: deployment, source: 'mcp' }))
     },
     writing,
   ),

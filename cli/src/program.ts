@@ -13,6 +13,7 @@ import { registerMcp } from './commands/mcp.ts'
 import { registerOpen } from './commands/open.ts'
 import { registerProject } from './commands/project.ts'
 import { registerRepos } from './commands/repos.ts'
+import { registerRun } from './commands/run.ts'
 import { registerServers } from './commands/servers.ts'
 import { registerWebhooks } from './commands/webhooks.ts'
 import { Context, type GlobalOptions } from './context.ts'
@@ -123,6 +124,7 @@ export function makeProgram(io: Io, act: Act, texts: Texts = english): Command {
   registerServers(program, act)
   registerLogs(program, act)
   registerEnv(program, act)
+  registerRun(program, act)
   registerBackups(program, act)
   registerWebhooks(program, act)
   registerRepos(program, act)

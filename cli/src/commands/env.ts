@@ -68,12 +68,6 @@ export function registerEnv(program: Command, act: Act): void {
     .description('write the variables to a file, .env unless named; secret ones are left out')
     .option('--force', 'replace the file if there is one')
     .action(act(pull))
-  program
-    .command('run')
-    .description('run a command here with the variables of the bot: `run -- npm start`')
-    .option('-b, --bot <bot>', 'which bot')
-    .argument('<command...>')
-    .action(act(runWith))
 }
 
 interface Loaded {
@@ -82,7 +76,7 @@ interface Loaded {
   readonly variables: readonly Variable[]
 }
 
-async function load(context: Context, name?: string): Promise<Loaded> {
+export async function load(context: Context, name?: string): Promise<Loaded> {
   const client = await context.client()
   const bot = await context.bot(client, name)
   const { variables } = await client.variables.list(bot.id, { signal: context.signal })
@@ -286,7 +280,8 @@ async function pull(
   if (lost.length > 0) out.progress(context.text('unwritable', { names: lost.map(({ key }) => key).join(', ') }))
 }
 
-function tellSecrets(context: Context, variables: readonly Variable[]): void {
+/** Whose values nobody gets. */
+export function tellSecrets(context: Context, variables: readonly Variable[]): void {
   const names = variables.filter(({ value }) => value === null).map(({ key }) => key)
   if (names.length > 0) context.out.progress(context.text('secretsLeftOut', { names: names.join(', ') }))
 }
@@ -296,21 +291,4 @@ function quote(value: string): string | undefined {
   if (/^[\w./:@%+,-]*$/.test(value)) return value
   const written = ["'", '"', '`'].map((mark) => mark + value + mark)
   return written.find((text) => parseEnv(`A=${text}`)['A'] === value)
-}
-
-async function runWith(context: Context, { bot }: { bot?: string }, ...[words]: unknown[]): Promise<number> {
-  const { variables } = await load(context, bot)
-  tellSecrets(context, variables)
-  const { BOTBERTH_API_KEY: _, ...env } = context.io.env
-  const { file, args, ...how } = launchOf(words as string[], systemMachine(env), context.text)
-  const values = variables.flatMap(({ key, value }) => (value === null ? [] : [[key, value]]))
-  const child = spawn(file, args, { stdio: 'inherit', env: { ...env, ...Object.fromEntries(values) }, ...how })
-  return new Promise((done, reject) => {
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      const isMissing = error.code === 'ENOENT'
-      const message = isMissing ? context.text('noCommand', { command: file }) : error.message
-      reject(new CliError('not_started', message, { exitCode: exit.failed }))
-    })
-    child.once('exit', (code, signal) => done(code ?? (signal === 'SIGINT' ? exit.interrupted : exit.failed)))
-  })
 }

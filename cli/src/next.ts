@@ -72,6 +72,8 @@ export const nextSteps: Readonly<Record<string, TextName | null>> = {
   'list stats': null,
   'list check-vote': null,
   'list register': null,
+  'list verify': null,
+  'list reissue-key': null,
   api: null,
   doctor: null,
   version: null,

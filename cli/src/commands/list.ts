@@ -1,5 +1,6 @@
 import { BotList } from '@botberth/sdk'
 import { type Command, Option } from 'commander'
+import { openBrowser } from '../browser.ts'
 import type { Context } from '../context.ts'
 import { CliError, exit } from '../exit.ts'
 import { formatTime } from '../format.ts'
@@ -25,10 +26,18 @@ export function registerList(program: Command, act: Act): void {
   list.command('show <id>').description('one listed bot').action(act(show))
   list.command('stats <servers>').description('tell in how many servers the bot is').action(act(stats))
   list.command('check-vote <user>').description('whether somebody has voted today').action(act(checkVote))
-  list
-    .command('register')
-    .description('the page where a bot is registered, its key issued anew and its text edited')
-    .action(act(register))
+  // What takes somebody who is signed in to the site, which no key is.
+  const pages = { register: '/list/register', verify: '/list/my', 'reissue-key': '/list/my' }
+  const texts = {
+    register: 'show the page where a bot is registered, or print its address',
+    verify: 'show the page where a registered bot is verified, or print its address',
+    'reissue-key': 'show the page where the key of a listed bot is issued anew, or print its address',
+  }
+  for (const [name, text] of Object.entries(texts) as [keyof typeof pages, string][])
+    list
+      .command(name)
+      .description(text)
+      .action(act((context) => showPage(context, pages[name])))
 }
 
 function visitor({ url }: Context): BotList {
@@ -105,7 +114,8 @@ async function checkVote(context: Context, _options: object, user = ''): Promise
   context.out.result(answer, context.text(answer.voted ? 'voted' : 'notVoted', { user, at }))
 }
 
-async function register(context: Context): Promise<void> {
-  const url = `${context.url}/list/register`
+async function showPage(context: Context, path: string): Promise<void> {
+  const url = context.url + path
   context.out.result({ url }, url)
+  openBrowser(context, url)
 }

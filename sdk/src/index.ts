@@ -1,6 +1,7 @@
 export { Botberth } from './client.ts'
 export { BotberthError, ConnectionError } from './errors.ts'
 export type * from './generated.ts'
+export { type LogLevel, levelOf } from './level.ts'
 export { BotList } from './list-client.ts'
 export type { Poster, PostingOptions } from './poster.ts'
 export type { StreamEvent, StreamOptions } from './stream.ts'

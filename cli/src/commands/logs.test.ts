@@ -56,3 +56,35 @@ test('times are understood before anything is asked', async () => {
     assert.equal((await call(['logs', 'a', ...args], { env })).code, 2, args.join(' '))
   assert.equal(seen.length, 0)
 })
+
+test('lines of a level are looked for as far back as it takes', async () => {
+  const at = '2026-01-01T00:00:00Z'
+  const pages: Record<string, object> = {
+    new: {
+      data: [
+        { ...line(5, at), text: 'fine' },
+        { ...line(6, at), text: 'WARN slow' },
+      ],
+      before: 5,
+    },
+    5: {
+      data: [
+        { ...line(3, at), text: 'ERROR b' },
+        { ...line(4, at), stream: 'system' },
+      ],
+      before: 3,
+    },
+    3: { data: [{ ...line(1, at), text: 'ERROR a' }], before: null },
+  }
+  const { url } = await startServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://x')
+    const isLog = pathname.endsWith('/logs')
+    json(response, 200, isLog ? pages[searchParams.get('before') ?? 'new'] : { data: [{ id: 'bot_1', name: 'a' }] })
+  })
+  const env = { BOTBERTH_URL: url, BOTBERTH_API_KEY: 'svc_live_x' }
+  const read = async (...args: string[]) => (await call(['logs', 'a', ...args], { env })).stdout.trim().split('\n')
+  assert.deepEqual(await read('--level', 'error'), ['ERROR a', 'ERROR b'])
+  assert.deepEqual(await read('--level', 'warn', '-n', '2'), ['ERROR b', 'WARN slow'])
+  assert.deepEqual(await read('--level', 'info'), ['ERROR a', 'ERROR b', 'fine', 'WARN slow'])
+  assert.deepEqual(await read(), ['fine', 'WARN slow'])
+})

@@ -1,4 +1,4 @@
-import type { LogLines, Operations } from '@botberth/sdk'
+import { type Bot, type Botberth, type LogLines, levelOf, type Operations } from '@botberth/sdk'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Context } from '../context.ts'
 import { formatTime } from '../format.ts'
@@ -14,12 +14,20 @@ interface Options {
   readonly since?: string
   readonly until?: string
   readonly stream?: Line['stream']
+  readonly level?: (typeof levels)[number]
   readonly grep?: string
   readonly phase?: string
   readonly timestamps?: boolean
 }
 
 const most = 1_000
+const levels = ['info', 'warn', 'error'] as const
+
+interface Reading {
+  readonly client: Botberth
+  readonly bot: Bot
+  readonly options: Options
+}
 
 export function registerLogs(program: Command, act: Act): void {
   program
@@ -30,6 +38,7 @@ export function registerLogs(program: Command, act: Act): void {
     .option('--since <time>', 'from this time on: 2026-01-31T12:00:00Z, or 10m, 2h, 3d ago', timeOf)
     .addOption(new Option('--until <time>', 'up to this time').argParser(timeOf).conflicts('follow'))
     .addOption(new Option('--stream <stream>', 'only lines of this stream').choices(['stdout', 'stderr', 'system']))
+    .addOption(new Option('--level <level>', 'only lines that are as bad, or worse').choices(levels))
     .option('--grep <text>', 'only lines that hold this text')
     .option('--phase <phase>', 'only lines of this phase')
     .option('-t, --timestamps', 'with the time of each line')
@@ -41,12 +50,10 @@ async function logs(context: Context, options: Options, name?: string): Promise<
   const bot = await context.bot(client, name)
   const { signal, out } = context
   const show = (line: Line) => {
-    const isWanted = (options.phase === undefined || line.phase === options.phase) && matches(line, options)
-    if (isWanted) out.line(line, options.timestamps ? `${formatTime(line.at)} ${line.text}` : line.text)
+    if (matches(line, options)) out.line(line, options.timestamps ? `${formatTime(line.at)} ${line.text}` : line.text)
   }
   if (!options.follow) {
-    const { data } = await client.servers.logs(bot.id, queryOf(options), { signal })
-    for (const line of data) show(line)
+    for (const line of await readBack(context, { client, bot, options })) show(line)
     return
   }
   const topics = [`bot:${bot.id}:logs`]
@@ -61,6 +68,19 @@ async function logs(context: Context, options: Options, name?: string): Promise<
   }
 }
 
+/** As many as are wanted, if there are. The server does not know of levels and phases, so that more have to be looked at. */
+async function readBack({ signal }: Context, { client, bot, options }: Reading): Promise<readonly Line[]> {
+  const isPicky = options.level !== undefined || options.phase !== undefined
+  const query = { ...queryOf(options), ...(isPicky && { tail: most }) }
+  let found: Line[] = []
+  for (let before: number | null | undefined; before !== null && found.length < options.lines; ) {
+    const page = await client.servers.logs(bot.id, { ...query, ...(before !== undefined && { before }) }, { signal })
+    found = [...page.data.filter((line) => matches(line, options)), ...found]
+    before = isPicky ? page.before : null
+  }
+  return found.slice(-options.lines)
+}
+
 function tellGap({ out, text }: Context, firstSeq: number, last: number | undefined): void {
   const missing = last === undefined ? null : firstSeq - last - 1
   if (out.isJson) out.line({ type: 'gap', firstSeq, missing }, '')
@@ -68,9 +88,18 @@ function tellGap({ out, text }: Context, firstSeq: number, last: number | undefi
 }
 
 /** As the server does it for lines that are there already. */
-function matches({ at, stream, text }: Line, { since, stream: wanted, grep }: Options): boolean {
+function matches(line: Line, { since, stream: wanted, grep, level, phase }: Options): boolean {
+  const { at, stream, text } = line
   const isLate = since === undefined || Date.parse(at) >= Date.parse(since)
-  return isLate && (!wanted || stream === wanted) && (!grep || text.toLowerCase().includes(grep.toLowerCase()))
+  const isBad = level === undefined || levels.indexOf(levelOf(line) as typeof level) >= levels.indexOf(level)
+  const isOfPhase = phase === undefined || line.phase === phase
+  return (
+    isLate &&
+    isBad &&
+    isOfPhase &&
+    (!wanted || stream === wanted) &&
+    (!grep || text.toLowerCase().includes(grep.toLowerCase()))
+  )
 }
 
 function queryOf({ lines, since, until, stream, grep }: Options): Operations['readServerLogs']['query'] {

@@ -141,6 +141,7 @@ export const helpKo: HelpTexts = {
     'logs --since': '이때부터: 2026-01-31T12:00:00Z, 또는 10m, 2h, 3d 전',
     'logs --until': '이때까지',
     'logs --stream': '이 스트림의 줄만',
+    'logs --level': '이만큼, 또는 더 심각한 줄만',
     'logs --grep': '이 글자가 든 줄만',
     'logs --phase': '이 단계의 줄만',
     'logs --timestamps': '줄마다 시각을 붙입니다',

@@ -1,9 +1,9 @@
+import { levelOf } from '@botberth/sdk'
 import { Text } from '@mantine/core'
 import { type LogSource, useLogs } from '../live/use-logs.ts'
 import { useTexts } from '../texts/texts.ts'
 import { ErrorCard } from '../ui/ErrorCard.tsx'
 import { Line } from './Line.tsx'
-import { levelOf } from './level.ts'
 import { useServerLogs } from './sources.ts'
 
 const shownMax = 30

@@ -1,9 +1,9 @@
+import { levelOf } from '@botberth/sdk'
 import { notifications } from '@mantine/notifications'
 import { memo, type Ref } from 'react'
 import type { LogEntry } from '../live/log-buffer.ts'
 import { useTexts } from '../texts/texts.ts'
 import { Line } from './Line.tsx'
-import { levelOf } from './level.ts'
 
 interface Props {
   readonly ref?: Ref<HTMLDivElement> | undefined

@@ -1,3 +1,4 @@
+import type { LogLevel } from '@botberth/sdk'
 import { ActionIcon, Button, Chip, Group, Text, TextInput, Tooltip } from '@mantine/core'
 import type { LogSource } from '../live/use-logs.ts'
 import { useTexts } from '../texts/texts.ts'
@@ -5,8 +6,9 @@ import { useAction } from '../ui/action.ts'
 import { ErrorCard } from '../ui/ErrorCard.tsx'
 import { Icon } from '../ui/Icon.tsx'
 import { downloadLog } from './download.ts'
-import { type Level, levels } from './level.ts'
 import type { Search } from './search.ts'
+
+const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'system']
 
 interface Flag {
   readonly label: string
@@ -16,8 +18,8 @@ interface Flag {
 
 interface Props {
   readonly search: Search
-  readonly hidden: ReadonlySet<Level>
-  onHidden(hidden: ReadonlySet<Level>): void
+  readonly hidden: ReadonlySet<LogLevel>
+  onHidden(hidden: ReadonlySet<LogLevel>): void
   readonly flags: readonly Flag[]
   readonly source: LogSource
   readonly fileName: string
@@ -26,7 +28,7 @@ interface Props {
 export function LogTools({ search, hidden, onHidden, flags, source, fileName }: Props) {
   const t = useTexts()
   const download = useAction(() => downloadLog(source, fileName))
-  const toggleLevel = (level: Level) => {
+  const toggleLevel = (level: LogLevel) => {
     const next = new Set(hidden)
     if (!next.delete(level)) next.add(level)
     onHidden(next)

@@ -1,3 +1,4 @@
+import { type LogLevel, levelOf } from '@botberth/sdk'
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef, useState } from 'react'
@@ -13,7 +14,6 @@ import { Waiting } from '../ui/Loaded.tsx'
 import { useFollow } from './follow.ts'
 import { LogRow } from './LogRow.tsx'
 import { LogTools } from './LogTools.tsx'
-import { type Level, levelOf } from './level.ts'
 import { useSearch } from './search.ts'
 
 interface Props {
@@ -29,7 +29,7 @@ const rowPx = 20
 export function LogView({ source, fileName, emptyHint, height = 'max(320px, calc(100vh - 330px))' }: Props) {
   const t = useTexts()
   const logs = useLogs(source)
-  const [hidden, setHidden] = useState<ReadonlySet<Level>>(new Set())
+  const [hidden, setHidden] = useState<ReadonlySet<LogLevel>>(new Set())
   const [isWrapped, setWrapped] = useFlag('wrap')
   const [hasTimes, setTimes] = useFlag('times')
   const box = useRef<HTMLDivElement>(null)

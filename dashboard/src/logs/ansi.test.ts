@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseAnsi, stripAnsi } from './ansi.ts'
-import { levelOf } from './level.ts'
 import { findLines } from './search.ts'
 
 const esc = '\u001b'
@@ -29,16 +28,6 @@ test('everything else that a terminal can be told is left out, whole or cut shor
   assert.equal(stripAnsi(`${esc}[2K${esc}[1Aup\u0007\u0000`), 'up')
   for (const cut of [`a${esc}`, `a${esc}[`, `a${esc}[38;5`, `a${esc}]0;title`]) assert.match(stripAnsi(cut), /^a/)
   assert.equal(stripAnsi('a\tb'), 'a\tb')
-})
-
-test('a line has the level that it says, else that of its stream', () => {
-  const level = (text: string, stream: 'stdout' | 'stderr' | 'system' = 'stdout') => levelOf({ text, stream })
-  assert.equal(level('TypeError: x is not a function'), 'info')
-  assert.equal(level('[ERROR] no token'), 'error')
-  assert.equal(level('WARNING: old'), 'warn')
-  assert.equal(level('something', 'stderr'), 'error')
-  assert.equal(level('INFO ready', 'stderr'), 'info')
-  assert.equal(level('an error', 'system'), 'system')
 })
 
 test('search sees what is shown, not how it is coloured', () => {

@@ -92,7 +92,8 @@ function fail(context: Context, error: unknown): number {
   else {
     stderr.write(`${report.message}\n`)
     if (report.hint) stderr.write(`${report.hint}\n`)
-    if (report.requestId) stderr.write(`${context.out.style('dim', `request ${report.requestId}`)}\n`)
+    if (report.requestId)
+      stderr.write(`${context.out.style('dim', context.text('request', { id: report.requestId }))}\n`)
   }
   return exitCode
 }
@@ -101,7 +102,7 @@ export function makeProgram(io: Io, act: Act, texts: Texts = english): Command {
   const { say } = texts
   const program = new Command('botberth')
     .description('Hosts chat bots: deploy, watch and change them from here.')
-    .version(version, '-V, --version', say('versionOption'))
+    .version(version, '-V, --version', 'output the version number')
     .helpOption('-h, --help', say('helpOption'))
     .helpCommand('help [command]', say('helpCommand'))
     .option('--json', 'print the result as JSON')

@@ -133,7 +133,7 @@ export const en = {
   seeHelp: '(`--help` shows what there is)',
   helpOption: 'display help for a command',
   helpCommand: 'display help for a command',
-  versionOption: 'output the version number',
+  request: 'request {id}',
   choices: 'choices: {choices}',
   default: 'default: {value}',
   noCommand: 'There is no command {command} here.',

@@ -133,7 +133,7 @@ export const ko: Record<TextName, string> = {
   seeHelp: '(`--help`로 사용법을 볼 수 있습니다)',
   helpOption: '명령의 도움말을 봅니다',
   helpCommand: '명령의 도움말을 봅니다',
-  versionOption: '버전을 출력합니다',
+  request: '요청 {id}',
   choices: '선택: {choices}',
   default: '기본값: {value}',
   noCommand: '여기에는 {command} 명령이 없습니다.',

@@ -133,8 +133,7 @@ async function redeliver(context: Context, _options: object, id = '', deliveryId
 /** Knows no server: whoever writes a receiver tries it with what came in. */
 async function verify(context: Context, _options: object, signature = ''): Promise<number> {
   const secret = context.io.env['WEBHOOK_SECRET']
-  if (!secret)
-    throw new CliError('needs_flag', context.text('needsFlag', { flag: 'WEBHOOK_SECRET' }), { exitCode: exit.usage })
+  if (!secret) throw new CliError('no_secret', context.text('noSecret'), { exitCode: exit.usage })
   const isGenuine = await verifyWebhook(new Uint8Array(await context.readStdinBytes()), signature, secret)
   context.out.result({ genuine: isGenuine }, context.text(isGenuine ? 'signatureGood' : 'signatureBad'))
   return isGenuine ? exit.ok : exit.rejected

@@ -76,6 +76,7 @@ export const en = {
   webhookEnabled: 'Enabled {id}.',
   tested: 'Sent a test. What became of it: `botberth webhooks deliveries {id}`.',
   redelivering: 'Sent again. What became of it: `botberth webhooks deliveries {id}`.',
+  noSecret: 'Which secret? Set WEBHOOK_SECRET to the one of the webhook.',
   signatureGood: 'The signature is genuine.',
   signatureBad: 'The signature is not genuine.',
   codehostOff: 'Not connected. Open {url} in a browser where you are signed in.',

@@ -77,6 +77,7 @@ export const ko: Record<TextName, string> = {
   webhookEnabled: '{id}을(를) 다시 켰습니다.',
   tested: '시험 이벤트를 보냈습니다. 결과: `botberth webhooks deliveries {id}`.',
   redelivering: '다시 보냈습니다. 결과: `botberth webhooks deliveries {id}`.',
+  noSecret: '어느 비밀인가요? WEBHOOK_SECRET에 웹훅의 비밀을 설정하세요.',
   signatureGood: '서명이 진짜입니다.',
   signatureBad: '서명이 진짜가 아닙니다.',
   codehostOff: '연결되어 있지 않습니다. 로그인한 브라우저에서 {url}을(를) 여세요.',

@@ -16,6 +16,12 @@ export interface GlobalOptions {
   readonly apiKeyStdin?: boolean
 }
 
+interface Listed {
+  readonly heads: readonly TextName[]
+  readonly rows: readonly (readonly string[])[]
+  readonly none: string
+}
+
 /** What a command has to do with: the terminal, the server, the folder. */
 export class Context {
   readonly io: Io
@@ -37,12 +43,15 @@ export class Context {
     this.settings = new SettingsFile(io)
   }
 
-  /** With heads in capitals, where the language has them. */
-  table(heads: readonly TextName[], rows: readonly (readonly string[])[]): string {
-    return table(
-      heads.map((name) => this.text(name).toUpperCase()),
-      rows,
-    )
+  /** A result of many, with heads in capitals, where the language has them; `none` says what to do if there are none. */
+  list(value: unknown, { heads, rows, none }: Listed): void {
+    if (rows.length === 0) {
+      this.out.hasNext = true
+      this.out.result(value, none)
+      return
+    }
+    const head = heads.map((name) => this.text(name).toUpperCase())
+    this.out.result(value, table(head, rows))
   }
 
   /** Of the server: named, from the environment, of the linked folder, where one signed in last. */

@@ -14,7 +14,7 @@ test('what one can do about a refusal is said beside it', () => {
   assert.deepEqual([report.code, report.exitCode, report.requestId], ['bot_expired', exit.rejected, 'req_1'])
   assert.match(report.hint ?? '', /botberth renew/)
   assert.match(reportOf(new BotberthError(401, {}), english.say).hint ?? '', /botberth login/)
-  assert.equal(reportOf(new BotberthError(404, { code: 'not_found' }), english.say).hint, undefined)
+  assert.equal(reportOf(new BotberthError(409, { code: 'already_voted' }), english.say).hint, undefined)
 })
 
 test('a server that cannot be reached is told of in the language of whoever asks', async () => {

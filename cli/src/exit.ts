@@ -94,6 +94,7 @@ function describe({ message, cause, origin: url, timeoutMs }: ConnectionError, s
 /** What one can do about it. */
 const hints: Readonly<Record<string, TextName>> = {
   unauthenticated: 'loginHint',
+  not_found: 'hintNotFound',
   bot_expired: 'hintExpired',
   limit_reached: 'hintLimit',
   codehost_not_connected: 'hintCodehost',

@@ -136,11 +136,8 @@ async function listKeys(context: Context): Promise<void> {
     formatTime(createdAt),
     formatTime(lastUsedAt),
   ])
-  const text =
-    rows.length > 0
-      ? context.table(['headId', 'headName', 'headKey', 'headCreated', 'headLastUsed'], rows)
-      : context.text('noKeys')
-  context.out.result(keys, text)
+  const heads = ['headId', 'headName', 'headKey', 'headCreated', 'headLastUsed'] as const
+  context.list(keys, { heads, rows, none: context.text('noKeys') })
 }
 
 async function createKey(context: Context, _options: object, name = ''): Promise<void> {

@@ -58,8 +58,8 @@ async function list(context: Context, _options: object, name?: string): Promise<
     backup.lastRestore?.status ?? '-',
     formatTime(backup.createdAt),
   ])
-  const head = ['headId', 'headStatus', 'headSize', 'headKind', 'headRestore', 'headCreated'] as const
-  context.out.result(found, rows.length > 0 ? context.table(head, rows) : text('noBackups'))
+  const heads = ['headId', 'headStatus', 'headSize', 'headKind', 'headRestore', 'headCreated'] as const
+  context.list(found, { heads, rows, none: text('noBackups') })
 }
 
 interface WaitOptions {

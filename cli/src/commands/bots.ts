@@ -59,11 +59,8 @@ async function list(context: Context): Promise<void> {
     bot.lastDeployment?.status ?? '-',
     leftOf(context.text, bot),
   ])
-  const text =
-    rows.length > 0
-      ? context.table(['headName', 'headId', 'headType', 'headState', 'headLastDeployment', 'headExpiresIn'], rows)
-      : context.text('noBots')
-  context.out.result(bots, text)
+  const heads = ['headName', 'headId', 'headType', 'headState', 'headLastDeployment', 'headExpiresIn'] as const
+  context.list(bots, { heads, rows, none: context.text('noBots') })
 }
 
 function leftOf(text: Say, { expiresAt, status }: Bot): string {
@@ -219,5 +216,6 @@ async function renew(context: Context, { all }: { all?: boolean }, wanted?: stri
 async function templates(context: Context): Promise<void> {
   const found = await context.makeClient().templates.list({ signal: context.signal })
   const rows = found.map(({ id, name, language, description }) => [id, name, language, description])
-  context.out.result(found, context.table(['headId', 'headName', 'headLanguage', 'headDescription'], rows))
+  const heads = ['headId', 'headName', 'headLanguage', 'headDescription'] as const
+  context.list(found, { heads, rows, none: context.text('nothing') })
 }

@@ -167,11 +167,8 @@ async function list(
     one.durationMs === null ? '-' : `${formatSeconds(one.durationMs)} s`,
     formatTime(one.createdAt),
   ])
-  const text =
-    rows.length > 0
-      ? context.table(['headId', 'headStatus', 'headSource', 'headCommit', 'headTook', 'headAskedFor'], rows)
-      : context.text('noDeployments')
-  context.out.result(found, text)
+  const heads = ['headId', 'headStatus', 'headSource', 'headCommit', 'headTook', 'headAskedFor'] as const
+  context.list(found, { heads, rows, none: context.text('noDeployments') })
 }
 
 async function show(context: Context, _options: object, id = ''): Promise<void> {

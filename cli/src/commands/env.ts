@@ -90,10 +90,7 @@ async function list(context: Context, { reveal, bot }: { reveal?: boolean; bot?:
     key,
     secret ? context.text('secretMark') : reveal ? (value ?? '').replaceAll('\n', '\\n') : '••••',
   ])
-  context.out.result(
-    shown,
-    rows.length > 0 ? context.table(['headName', 'headValue'], rows) : context.text('noVariables'),
-  )
+  context.list(shown, { heads: ['headName', 'headValue'], rows, none: context.text('noVariables') })
 }
 
 async function get(context: Context, { bot }: { bot?: string }, name = ''): Promise<void> {
@@ -128,8 +125,11 @@ async function set(context: Context, options: ChangeOptions & Named, ...[pairs]:
 }
 
 async function unset(context: Context, options: ChangeOptions & Named, ...[names]: unknown[]): Promise<void> {
-  const { client, bot } = await load(context, options.bot)
+  const { client, bot, variables } = await load(context, options.bot)
   const given = names as string[]
+  const name = given.find((one) => !variables.some(({ key }) => key === one))
+  if (name !== undefined)
+    throw new CliError('not_found', context.text('variableUnknown', { name }), { exitCode: exit.notFound })
   for (const key of given) await client.variables.delete(bot.id, key, { signal: context.signal })
   context.out.result({ unset: given }, given.map((name) => context.text('variableUnset', { name })).join('\n'))
   await finish(context, { client, botId: bot.id, isNeeded: true, restart: options.restart })

@@ -79,8 +79,8 @@ async function search(context: Context, options: SearchOptions, ...words: unknow
     String(votesThisMonth),
     shortDescription,
   ])
-  const head = ['headId', 'headName', 'headServers', 'headVotes', 'headDescription'] as const
-  context.out.result(found, rows.length > 0 ? context.table(head, rows) : context.text('nothing'))
+  const heads = ['headId', 'headName', 'headServers', 'headVotes', 'headDescription'] as const
+  context.list(found, { heads, rows, none: context.text('nothing') })
 }
 
 async function show(context: Context, _options: object, id = ''): Promise<void> {

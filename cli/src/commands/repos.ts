@@ -35,6 +35,8 @@ async function status(context: Context): Promise<void> {
     ? context.text('codehostOn', { login: found.login ?? '-', at: formatTime(found.connectedAt) })
     : context.text('codehostOff', { url: `${context.url}/api/v1/auth/codehost/connect` })
   context.out.result(found, text)
+  // What to do before that is the result.
+  context.out.hasNext = !found.connected
 }
 
 async function installations(context: Context): Promise<void> {
@@ -46,7 +48,7 @@ async function installations(context: Context): Promise<void> {
     repositorySelection,
   ])
   const none = context.text('codehostNone', { url: found.installUrl ?? '' })
-  context.out.result(found, rows.length > 0 ? context.table(['headId', 'headAccount', 'headRepositories'], rows) : none)
+  context.list(found, { heads: ['headId', 'headAccount', 'headRepositories'], rows, none })
 }
 
 async function list(context: Context, _options: object, installation = ''): Promise<void> {
@@ -59,10 +61,7 @@ async function list(context: Context, _options: object, installation = ''): Prom
     context.text(repo.private ? 'private' : 'public'),
     repo.defaultBranch,
   ])
-  context.out.result(
-    found,
-    rows.length > 0 ? context.table(['headName', 'headVisible', 'headBranch'], rows) : context.text('nothing'),
-  )
+  context.list(found, { heads: ['headName', 'headVisible', 'headBranch'], rows, none: context.text('nothing') })
 }
 
 interface ConnectOptions {

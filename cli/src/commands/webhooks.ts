@@ -45,8 +45,8 @@ async function list(context: Context): Promise<void> {
     names.join(','),
     url,
   ])
-  const head = ['headId', 'headStatus', 'headFailed', 'headEvents', 'headUrl'] as const
-  context.out.result(found, rows.length > 0 ? context.table(head, rows) : context.text('noWebhooks'))
+  const heads = ['headId', 'headStatus', 'headFailed', 'headEvents', 'headUrl'] as const
+  context.list(found, { heads, rows, none: context.text('noWebhooks') })
 }
 
 async function show(context: Context, _options: object, id = ''): Promise<void> {
@@ -114,8 +114,8 @@ async function deliveries(context: Context, _options: object, id = ''): Promise<
     String(attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error ?? '-'),
     formatTime(createdAt),
   ])
-  const head = ['headId', 'headEvent', 'headStatus', 'headAttempts', 'headLastAnswer', 'headCreated'] as const
-  context.out.result(found, rows.length > 0 ? context.table(head, rows) : context.text('nothing'))
+  const heads = ['headId', 'headEvent', 'headStatus', 'headAttempts', 'headLastAnswer', 'headCreated'] as const
+  context.list(found, { heads, rows, none: context.text('nothing') })
 }
 
 async function delivery(context: Context, _options: object, id = '', deliveryId = ''): Promise<void> {

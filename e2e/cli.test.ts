@@ -317,7 +317,10 @@ test('with a wrong key, and with the server gone, every command ends with the ri
   const tried = lines.filter(([command]) => !local.has(command) && !keyless.has(command))
   const each = tried.map(async ([command, ...words]) => {
     const isInit = command === 'init'
-    const args = [...command.split(' '), ...(isInit ? [] : words.map((word) => word.replace(/[{}]/g, '')))]
+    const args = [
+      ...command.split(' '),
+      ...(isInit ? ['--template', 'x'] : words.map((word) => word.replace(/[{}]/g, ''))),
+    ]
     const how = { cwd: isInit ? empty : linked, input: input[command] ?? '' }
     const wrong = await call(args, {
       ...how,

@@ -1,4 +1,4 @@
-import { BotList } from '@botberth/sdk'
+import { BotberthError, BotList } from '@botberth/sdk'
 import { type Command, Option } from 'commander'
 import { openBrowser } from '../browser.ts'
 import type { Context } from '../context.ts'
@@ -44,10 +44,17 @@ function visitor({ url }: Context): BotList {
   return new BotList({ url, retries: 2 })
 }
 
-async function bot(context: Context): Promise<BotList> {
+/** As a listed bot, which has a key of its own: `login` does not help it. */
+async function asBot<T>(context: Context, work: (client: BotList) => Promise<T>): Promise<T> {
+  const hint = context.text('noListKey')
   const apiKey = await context.givenKey('BOTBERTH_LIST_KEY')
-  if (!apiKey) throw new CliError('login_needed', context.text('noListKey'), { exitCode: exit.loginNeeded })
-  return new BotList({ url: context.url, retries: 2, apiKey })
+  if (!apiKey) throw new CliError('login_needed', hint, { exitCode: exit.loginNeeded })
+  try {
+    return await work(new BotList({ url: context.url, retries: 2, apiKey }))
+  } catch (error) {
+    if (!(error instanceof BotberthError) || error.status !== 401) throw error
+    throw new CliError(error.code, error.message, { exitCode: exit.loginNeeded, hint })
+  }
 }
 
 interface SearchOptions {
@@ -102,14 +109,12 @@ async function show(context: Context, _options: object, id = ''): Promise<void> 
 async function stats(context: Context, _options: object, servers = ''): Promise<void> {
   if (!/^\d+$/.test(servers))
     throw new CliError('bad_number', context.text('notANumber', { text: servers }), { exitCode: exit.usage })
-  const client = await bot(context)
-  const answer = await client.postStats(Number(servers), { signal: context.signal })
+  const answer = await asBot(context, (client) => client.postStats(Number(servers), { signal: context.signal }))
   context.out.result(answer, context.text(answer.isCertified ? 'statsCertified' : 'statsTold', { servers }))
 }
 
 async function checkVote(context: Context, _options: object, user = ''): Promise<void> {
-  const client = await bot(context)
-  const answer = await client.checkVote(user, { signal: context.signal })
+  const answer = await asBot(context, (client) => client.checkVote(user, { signal: context.signal }))
   const at = answer.votedAt === null ? '' : formatTime(answer.votedAt)
   context.out.result(answer, context.text(answer.voted ? 'voted' : 'notVoted', { user, at }))
 }

@@ -8,7 +8,7 @@ import { pageLimit, pageNumber, seconds } from '../numbers.ts'
 import type { Act } from '../program.ts'
 import { reconnecting } from '../reconnecting.ts'
 import { findLink } from '../settings.ts'
-import { packFolder } from '../upload.ts'
+import type { Packed } from '../upload.ts'
 
 type LogLine = LogLines['data'][number]
 
@@ -79,8 +79,14 @@ function folderOf(context: Context, bot: Bot): string | undefined {
   throw new CliError('not_linked', context.text('uploadWhat', { name: bot.name }), { exitCode: exit.usage })
 }
 
+/** What makes archives is loaded by whoever makes one. */
+async function pack({ text }: Context, folder: string): Promise<Packed> {
+  const { packFolder } = await import('../upload.ts')
+  return packFolder(folder, text)
+}
+
 async function showUpload(context: Context, folder: string | undefined): Promise<number> {
-  const packed = folder === undefined ? undefined : await packFolder(folder, context.text)
+  const packed = folder === undefined ? undefined : await pack(context, folder)
   const files = packed?.files ?? []
   await packed?.remove()
   context.out.result({ files, uploaded: false }, [...files, context.text('dryRun')].join('\n'))
@@ -92,7 +98,7 @@ async function upload(
   { client, bot, folder }: { client: Botberth; bot: Bot; folder: string },
 ): Promise<void> {
   context.out.progress(context.text('packing', { folder }))
-  const packed = await packFolder(folder, context.text)
+  const packed = await pack(context, folder)
   try {
     const size = formatBytes(packed.bytes.size)
     context.out.progress(context.text('uploading', { files: packed.files.length, size }))

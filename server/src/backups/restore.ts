@@ -11,7 +11,7 @@ import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 import { changeServer, findRelease, findServer, type Server } from '../servers/queries.ts'
 import { openVariable } from '../servers/variables.ts'
-import { matchesGlob } from '../source/glob.ts'
+import { Globs } from '../source/glob.ts'
 import { hashArchive, unpackArchive } from './archive/archive.ts'
 import { describeFailure, type Manifest, manifestName, variablesName } from './backup.ts'
 import { entriesMax, type Keeper, mebibyte, Unwanted } from './keeper.ts'
@@ -92,11 +92,12 @@ async function stage(keeper: Keeper, work: RestoreWork, signal: AbortSignal): Pr
     return { releaseId: null, variables }
   }
   const releaseId = await chooseRelease(keeper, work.bot_id, manifest)
+  const left = new Globs(manifest.ignore)
   await runtime.finishStaged(bot, {
     name: work.id,
     releaseId,
     isPlaced: releaseId === manifest.releaseId,
-    missing: (path) => manifest.ignore.some((glob) => isBelowGlob(path, glob)),
+    missing: (path) => left.cover(path),
   })
   return { releaseId, variables }
 }
@@ -117,12 +118,6 @@ async function chooseRelease({ app, runtime }: Keeper, botId: string, manifest: 
   const isKnown = releaseId !== null && (await findRelease(app.pool.db, releaseId))?.release
   if (isKnown && (await runtime.hasRelease(botId, releaseId))) return releaseId
   return (await findServer(app.pool.db, botId))?.release_id ?? null
-}
-
-/** Whether a path or a folder that it is in was left out. */
-function isBelowGlob(path: string, glob: string): boolean {
-  const names = path.split('/')
-  return names.some((_, index) => matchesGlob(names.slice(0, index + 1).join('/'), glob))
 }
 
 function parse<T>(text: string | undefined): T {

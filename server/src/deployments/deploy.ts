@@ -12,7 +12,7 @@ import type { Runtime, Workspace } from '../runtime/runtime.ts'
 import { readVariables } from '../servers/variables.ts'
 import { readProject } from '../source/folder.ts'
 import { type FetchedCommit, type FetchRequest, fetchCommit } from '../source/git.ts'
-import { matchesGlob } from '../source/glob.ts'
+import { Globs } from '../source/glob.ts'
 import { makePlan, type Plan } from '../source/plan.ts'
 import { readWatched } from '../source/project-config.ts'
 import { lastBytes } from '../webhooks/events.ts'
@@ -231,7 +231,9 @@ async function fetchLinked(app: App, work: Work, request: Omit<FetchRequest, 'ur
 function checkWatched(work: Work, { folder }: Workspace): void {
   if (work.push_changes === null || work.first_deployed_at === null) return
   const globs = readWatched(readProject(folder))
-  if (globs.length === 0 || work.push_changes.some((path) => globs.some((glob) => matchesGlob(path, glob)))) return
+  if (globs.length === 0) return
+  const watched = new Globs(globs)
+  if (work.push_changes.some((path) => watched.match(path))) return
   throw new Skipped('The push changed nothing that botberth.json lists under watch.', work.push_changes)
 }
 

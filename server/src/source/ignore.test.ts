@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
-import { matchesGlob } from './glob.ts'
 import { removeIgnored } from './ignore.ts'
 
 const scratch = mkdtempSync(join(process.env['TEST_SCRATCH'] ?? tmpdir(), 'ignore-'))
@@ -17,36 +16,6 @@ function folderOf(files: Record<string, string>): string {
   }
   return folder
 }
-
-test('globs match names at any depth, and paths from the top', () => {
-  for (const [path, glob, expected] of [
-    ['a.log', '*.log', true],
-    ['deep/er/a.log', '*.log', true],
-    ['a.logs', '*.log', false],
-    ['data', 'data/', true],
-    ['src/data', 'data', true],
-    ['src/data', '/data', false],
-    ['data', '/data', true],
-    ['src/a/b/c.js', 'src/**/*.js', true],
-    ['src/c.js', 'src/**/*.js', true],
-    ['lib/c.js', 'src/**/*.js', false],
-    ['ab', 'a?', true],
-    ['a', 'a?', false],
-    ['a/b', 'a?b', false],
-    ['a/b/c', '**', true],
-    ['x', '', false],
-    ['x', '/', false],
-    ['naïve🤖', 'na?ve?', true],
-  ] as const)
-    assert.equal(matchesGlob(path, glob), expected, `${path} ${glob}`)
-})
-
-test('a glob that would ruin a regular expression takes no time', () => {
-  const startedAt = Date.now()
-  assert.equal(matchesGlob('a'.repeat(255), `${'*a'.repeat(127)}b`), false)
-  assert.equal(matchesGlob('a/'.repeat(1000), `${'**/a/'.repeat(50)}b`), false)
-  assert(Date.now() - startedAt < 1_000)
-})
 
 test('installed packages, git’s own folder and what the project ignores are taken out', async () => {
   const folder = folderOf({

@@ -1,25 +1,33 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate as rest } from 'node:timers/promises'
 import { readProject } from './folder.ts'
-import { matchesGlob } from './glob.ts'
+import { Globs } from './glob.ts'
 import { getOwn, parseJsonObject } from './project.ts'
 
 // Every file is compared with every one of them.
 const globsMax = 100
 const globLengthMax = 256
+// Some milliseconds. Others wait meanwhile.
+const stepsAtOnce = 1_000_000
 
 /**
  * Takes out of a folder what its `botberth.json` tells to ignore, and what is made anew by every installation. Tells
  * what is left. Nobody else may write to the folder.
  */
 export async function removeIgnored(root: string): Promise<{ files: number; sizeBytes: number }> {
-  const globs = ['node_modules', '.git', ...readIgnore(root)]
+  const globs = new Globs(['node_modules', '.git', ...readIgnore(root)])
+  let rested = 0
   const left = { files: 0, sizeBytes: 0 }
   const folders = ['']
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
       const path = join(folder, entry.name)
-      if (globs.some((glob) => matchesGlob(path, glob))) await rm(join(root, path), { recursive: true })
+      if (globs.steps - rested > stepsAtOnce) {
+        rested = globs.steps
+        await rest()
+      }
+      if (globs.match(path)) await rm(join(root, path), { recursive: true })
       else if (entry.isDirectory()) folders.push(path)
       else if (entry.isFile()) {
         left.files++

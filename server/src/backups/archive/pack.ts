@@ -12,7 +12,7 @@ import {
   type Stats,
 } from 'node:fs'
 import { StepError } from '../../lib/step-error.ts'
-import { matchesGlob } from '../../source/glob.ts'
+import { Globs } from '../../source/glob.ts'
 import { frameBytes } from './frames.ts'
 import { type Entry, encodeEntry, paddingOf } from './tar-header.ts'
 import { codeOf } from './tree-error.ts'
@@ -27,6 +27,10 @@ export interface Tree {
   readonly without: readonly string[]
   /** Whose everything is goes with it. */
   readonly hasOwners?: boolean
+}
+
+interface OpenTree extends Tree {
+  readonly globs: Globs
 }
 
 export interface PackLimits {
@@ -91,13 +95,14 @@ export class Packer {
   *#packRoot(tree: Tree): Generator<Buffer> {
     const fd = openSync(tree.folder, folderFlags)
     try {
-      yield* this.#packFolder(tree, { fd, path: Buffer.from(tree.prefix), depth: 0 })
+      const open = { ...tree, globs: new Globs(tree.ignore) }
+      yield* this.#packFolder(open, { fd, path: Buffer.from(tree.prefix), depth: 0 })
     } finally {
       closeSync(fd)
     }
   }
 
-  *#packFolder(tree: Tree, folder: { fd: number; path: Buffer; depth: number }): Generator<Buffer> {
+  *#packFolder(tree: OpenTree, folder: { fd: number; path: Buffer; depth: number }): Generator<Buffer> {
     const { fd, path, depth } = folder
     if (depth > depthMax)
       return this.#refuse(
@@ -114,7 +119,7 @@ export class Packer {
   }
 
   /** By what it is when it is opened: it may have been something else when its folder was read. */
-  *#packEntry(tree: Tree, at: { from: Buffer; path: Buffer; depth: number }, entry: Dirent): Generator<Buffer> {
+  *#packEntry(tree: OpenTree, at: { from: Buffer; path: Buffer; depth: number }, entry: Dirent): Generator<Buffer> {
     if (entry.isSymbolicLink()) yield* this.#packLink(tree, at)
     else if (entry.isDirectory()) {
       const fd = this.#tryOpen(at, folderFlags)
@@ -136,12 +141,12 @@ export class Packer {
     }
   }
 
-  *#packLink(tree: Tree, { from, path }: { from: Buffer; path: Buffer }): Generator<Buffer> {
+  *#packLink(tree: OpenTree, { from, path }: { from: Buffer; path: Buffer }): Generator<Buffer> {
     const link = readLink(from)
     if (link) yield* this.#putEntry(tree, { type: 'link', path, target: link.target }, link.stats)
   }
 
-  *#packFile(tree: Tree, { fd, path }: { fd: number; path: Buffer }, stats: Stats): Generator<Buffer> {
+  *#packFile(tree: OpenTree, { fd, path }: { fd: number; path: Buffer }, stats: Stats): Generator<Buffer> {
     const { bytesMax, isLenient } = this.#limits
     if ((isLenient ? 0 : this.#announcedBytes) + stats.size > bytesMax)
       return this.#refuse(
@@ -170,7 +175,7 @@ export class Packer {
   }
 
   /** Most files are: straight to where they belong, without a buffer for each. */
-  *#putSmall(tree: Tree, { fd, path }: { fd: number; path: Buffer }, first: Stats): Generator<Buffer> {
+  *#putSmall(tree: OpenTree, { fd, path }: { fd: number; path: Buffer }, first: Stats): Generator<Buffer> {
     let stats = first
     for (let tries = 0; ; tries++) {
       const head = this.#encode(tree, { type: 'file', path }, stats)
@@ -205,7 +210,7 @@ export class Packer {
     }
   }
 
-  *#putEntry(tree: Tree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Generator<Buffer> {
+  *#putEntry(tree: OpenTree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Generator<Buffer> {
     this.#count()
     yield* this.#put(this.#encode(tree, entry, stats))
   }
@@ -215,7 +220,7 @@ export class Packer {
       throw new StepError('too_many_files', `There are more than ${this.#limits.entriesMax} files and folders.`)
   }
 
-  #encode(tree: Tree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Buffer {
+  #encode(tree: OpenTree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Buffer {
     const sizeBytes = entry.type === 'file' ? stats.size : 0
     const owner = tree.hasOwners ? stats : undefined
     return encodeEntry({ ...entry, mode: stats.mode & 0o777, modifiedAt: stats.mtimeMs / 1000, sizeBytes, owner })
@@ -336,10 +341,10 @@ function readInto(fd: number, bytes: Buffer): number {
   return at
 }
 
-function isLeftOut({ ignore, without, prefix }: Tree, path: Buffer): boolean {
+function isLeftOut({ ignore, globs, without, prefix }: OpenTree, path: Buffer): boolean {
   if (ignore.length + without.length === 0) return false
   const inTree = path.toString().slice(prefix.length + 1)
-  return without.includes(inTree) || ignore.some((glob) => matchesGlob(inTree, glob))
+  return without.includes(inTree) || globs.match(inTree)
 }
 
 function child(fd: number, name: Buffer): Buffer {

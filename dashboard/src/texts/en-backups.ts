@@ -64,6 +64,8 @@ export const backups = {
     disk_full:
       'Delete some of the bot’s files or raise its disk limit in the settings. If that does not help, the server itself is full.',
     backup_too_large: 'Remove large files, or name them under “ignore” in botberth.json.',
+    backup_too_slow:
+      'Try again when the bot and the server have less to do, or name large folders under “ignore” in botberth.json.',
     too_many_files: 'Remove files, or name their folder under “ignore” in botberth.json.',
     tree_too_deep: 'Remove the folder, or name it under “ignore” in botberth.json.',
     file_unreadable: 'Let the bot make the file readable again, then try again.',

@@ -63,6 +63,7 @@ export const backups: typeof english = {
     host_full: '서버 운영자에게 공간을 비워 달라고 한 뒤 다시 시도하세요.',
     disk_full: '봇의 파일을 지우거나 설정에서 디스크 한도를 늘리세요. 그래도 안 되면 서버 자체가 가득 찬 것입니다.',
     backup_too_large: '큰 파일을 지우거나 botberth.json의 “ignore”에 적으세요.',
+    backup_too_slow: '봇과 서버가 한가할 때 다시 시도하거나, 큰 폴더를 botberth.json의 “ignore”에 적으세요.',
     too_many_files: '파일을 지우거나 그 폴더를 botberth.json의 “ignore”에 적으세요.',
     tree_too_deep: '폴더를 지우거나 botberth.json의 “ignore”에 적으세요.',
     file_unreadable: '봇이 그 파일을 다시 읽을 수 있게 한 뒤 다시 시도하세요.',

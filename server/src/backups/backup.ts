@@ -10,7 +10,7 @@ import type { BotFiles } from '../runtime/runtime.ts'
 import { parseIgnore } from '../source/ignore.ts'
 import { type Packed, packTrees } from './archive/archive.ts'
 import type { Tree } from './archive/pack.ts'
-import { entriesMax, hostFreeBytes, type Keeper, mebibyte, Unwanted } from './keeper.ts'
+import { archiveMsMax, entriesMax, hostFreeBytes, type Keeper, mebibyte, Unwanted } from './keeper.ts'
 import { type BackupWork, completeBackup, failBackup, findUnfinished, type Made, readSealed } from './queries.ts'
 
 /** What an archive says of itself, in `backup.json`. */
@@ -107,6 +107,7 @@ async function pack(
         trees: [...(project ? [project] : []), ...(files ? [treeOf(files, ignore)] : [])],
         limits: { bytesMax: work.disk_mb * mebibyte * announcedFactor, entriesMax },
         hostFreeBytes,
+        timeLimitMs: archiveMsMax,
       },
       signal,
     )

@@ -30,6 +30,8 @@ export const mebibyte = 1024 * 1024
 /** On the host's disk, for everybody else. */
 export const hostFreeBytes = 1024 * mebibyte
 export const entriesMax = 1_000_000
+/** For packing or unpacking one archive: whoever takes longer keeps others from theirs. */
+export const archiveMsMax = 60 * 60_000
 
 /** Where archives are; new ones go to the first. */
 export class Stores {

@@ -11,10 +11,9 @@ import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 import { changeServer, findRelease, findServer, type Server } from '../servers/queries.ts'
 import { openVariable } from '../servers/variables.ts'
-import { Globs } from '../source/glob.ts'
-import { hashArchive, unpackArchive } from './archive/archive.ts'
+import { hashArchive, listCovered, unpackArchive } from './archive/archive.ts'
 import { describeFailure, type Manifest, manifestName, variablesName } from './backup.ts'
-import { entriesMax, type Keeper, mebibyte, Unwanted } from './keeper.ts'
+import { archiveMsMax, entriesMax, type Keeper, mebibyte, Unwanted } from './keeper.ts'
 import { changeRestore, findRestore, type RestoreWork, readSealed, writeSealed } from './queries.ts'
 
 /**
@@ -77,6 +76,7 @@ async function stage(keeper: Keeper, work: RestoreWork, signal: AbortSignal): Pr
       // The project and the files, each as large as the bot's disk at most.
       bytesMax: 2 * disk_mb * mebibyte,
       entriesMax,
+      timeLimitMs: archiveMsMax,
     },
     signal,
   )
@@ -92,12 +92,11 @@ async function stage(keeper: Keeper, work: RestoreWork, signal: AbortSignal): Pr
     return { releaseId: null, variables }
   }
   const releaseId = await chooseRelease(keeper, work.bot_id, manifest)
-  const left = new Globs(manifest.ignore)
   await runtime.finishStaged(bot, {
     name: work.id,
     releaseId,
     isPlaced: releaseId === manifest.releaseId,
-    missing: (path) => left.cover(path),
+    missing: (paths) => listCovered(paths, { globs: manifest.ignore, timeLimitMs: archiveMsMax }, signal),
   })
   return { releaseId, variables }
 }

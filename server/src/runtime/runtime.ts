@@ -56,6 +56,9 @@ export interface DiskUse {
   readonly fullness?: number
 }
 
+/** Of these files of a release those that the staged ones lack, and that have to be put beside them. */
+export type MissingFiles = (paths: readonly string[]) => Promise<string[]>
+
 /** Where the files are that a bot works with. */
 export interface BotFiles {
   /** Of this machine. The bot writes to it meanwhile, and may be hostile: no path below it is to be trusted. */
@@ -181,7 +184,7 @@ export interface Runtime {
   /** All is in it: the bot's from now on, with what belongs to the release. `isPlaced`: its other files are there too. */
   finishStaged(
     bot: { id: string; limits: Limits },
-    staged: { name: string; releaseId: string | null; isPlaced: boolean; missing: (path: string) => boolean },
+    staged: { name: string; releaseId: string | null; isPlaced: boolean; missing: MissingFiles },
   ): Promise<void>
   /** In one step, and no less if we are killed in it and it is called again. The bot must not run. */
   swapStaged(botId: string, name: string): Promise<void>

@@ -25,7 +25,7 @@ import { Worker } from 'node:worker_threads'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { type TarEntry, tarOf } from '../../../test/archives.ts'
 import { StepError } from '../../lib/step-error.ts'
-import { hashArchive, packTrees, unpackArchive } from './archive.ts'
+import { hashArchive, listCovered, packTrees, unpackArchive } from './archive.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'botberth-archive-'))
 after(() => {
@@ -330,6 +330,35 @@ test('it stops when it is told to', async () => {
   const packing = packTrees({ file, texts: {}, trees: [tree], limits, hostFreeBytes: 0 }, abort.signal)
   abort.abort(new Error('enough'))
   await assert.rejects(packing, /enough/)
+})
+
+test('what takes too long is given up', async () => {
+  const folder = newFolder()
+  writeFileSync(join(folder, 'file'), 'x')
+  const tree = { prefix: 'files', folder, ignore: [], without: [] }
+  const job = { file: join(scratch, 'slow'), texts: {}, trees: [tree], limits, hostFreeBytes: 0 }
+  await rejectsWith('backup_too_slow', packTrees({ ...job, timeLimitMs: 1 }, signal))
+  const { file } = await pack(folder)
+  const unpacking = { file, folders: { files: newFolder() }, texts: ['a.json'], ...limits }
+  await rejectsWith('backup_too_slow', unpackArchive({ ...unpacking, timeLimitMs: 1 }, signal))
+  await rejectsWith('backup_too_slow', listCovered(['a'], { globs: ['a'], timeLimitMs: 1 }, signal))
+})
+
+test('what globs cover is found while everybody else goes on', async () => {
+  const name = 'a'.repeat(255)
+  const hostile = Array.from({ length: 100 }, (_, index) => `${'*a'.repeat(120)}${index}b`)
+  const paths = Array.from({ length: 300 }, (_, index) => `${name}/naïve ${index}/${name}`)
+  let turns = 0
+  let isDone = false
+  const turn = () => {
+    turns++
+    if (!isDone) setImmediate(turn)
+  }
+  turn()
+  const covered = await listCovered(paths, { globs: [...hostile, 'naïve 7'] }, signal)
+  isDone = true
+  assert.deepEqual(covered, [paths[7]])
+  assert(turns > 10, `others came in ${turns} times`)
 })
 
 test('nothing is written when the host has no room to spare', async () => {

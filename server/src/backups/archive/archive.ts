@@ -1,9 +1,15 @@
 import { Worker } from 'node:worker_threads'
+import { StepError } from '../../lib/step-error.ts'
 import type { PackLimits, Tree } from './pack.ts'
 import { asError, type Failure } from './tree-error.ts'
 import type { UnpackChanges, UnpackLimits } from './unpack.ts'
 
-export interface PackJob {
+interface Timed {
+  /** Then it ends with `backup_too_slow`. */
+  readonly timeLimitMs?: number | undefined
+}
+
+export interface PackJob extends Timed {
   readonly kind: 'pack'
   /** To be made. */
   readonly file: string
@@ -15,7 +21,7 @@ export interface PackJob {
   readonly hostFreeBytes: number
 }
 
-export interface UnpackJob extends UnpackLimits, UnpackChanges {
+export interface UnpackJob extends Timed, UnpackLimits, UnpackChanges {
   readonly kind: 'unpack'
   readonly file: string
   /** Of the archive in it, if something else follows. */
@@ -31,7 +37,14 @@ export interface HashJob {
   readonly bytes?: number | undefined
 }
 
-export type Job = PackJob | UnpackJob | HashJob
+export interface CoverJob extends Timed {
+  readonly kind: 'cover'
+  /** In UTF-8, with a zero behind each: they may be a million, which would not fit into the thread's heap as texts. */
+  readonly paths: Uint8Array
+  readonly globs: readonly string[]
+}
+
+export type Job = PackJob | UnpackJob | HashJob | CoverJob
 
 export interface Hashed {
   readonly sizeBytes: number
@@ -59,6 +72,23 @@ export const unpackArchive = (job: Omit<UnpackJob, 'kind'>, signal: AbortSignal)
 export const hashArchive = (file: string, signal: AbortSignal, bytes?: number): Promise<Hashed> =>
   runInThread({ kind: 'hash', file, bytes }, signal)
 
+/** Those of the paths that a glob matches, or a folder that they are in. */
+export async function listCovered(
+  paths: readonly string[],
+  { globs, timeLimitMs }: Omit<CoverJob, 'kind' | 'paths'>,
+  signal: AbortSignal,
+): Promise<string[]> {
+  if (globs.length === 0) return []
+  const job: CoverJob = {
+    kind: 'cover',
+    paths: Buffer.from(paths.map((path) => `${path}\0`).join('')),
+    globs,
+    timeLimitMs,
+  }
+  const isCovered = await runInThread<Uint8Array>(job, signal)
+  return paths.filter((_, index) => isCovered[index] === 1)
+}
+
 /** Rejects with a StepError for what the bot's owner can know. Aborted it stops where it is. */
 async function runInThread<T>(job: Job, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
@@ -77,10 +107,20 @@ async function runInThread<T>(job: Job, signal: AbortSignal): Promise<T> {
     reject(signal.reason as Error)
   }
   signal.addEventListener('abort', stop)
+  const timeLimitMs = 'timeLimitMs' in job ? job.timeLimitMs : undefined
+  const timer = timeLimitMs === undefined ? undefined : setTimeout(() => reject(tooSlow(timeLimitMs)), timeLimitMs)
   try {
     return await promise
   } finally {
+    clearTimeout(timer)
     signal.removeEventListener('abort', stop)
     await worker.terminate()
   }
+}
+
+function tooSlow(timeLimitMs: number): StepError {
+  return new StepError(
+    'backup_too_slow',
+    `It was given up because it took longer than ${timeLimitMs / 60_000} minutes.`,
+  )
 }

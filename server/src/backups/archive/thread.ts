@@ -6,7 +6,8 @@ import { pipeline } from 'node:stream/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isDiskFull } from '../../lib/disk-full.ts'
 import { StepError } from '../../lib/step-error.ts'
-import type { Hashed, HashJob, Job, Packed, PackJob, UnpackJob } from './archive.ts'
+import { Globs } from '../../source/glob.ts'
+import type { CoverJob, Hashed, HashJob, Job, Packed, PackJob, UnpackJob } from './archive.ts'
 import { compressFrames, decompressFrames } from './frames.ts'
 import { Packer } from './pack.ts'
 import { asFailure } from './tree-error.ts'
@@ -23,8 +24,16 @@ try {
 }
 
 function run(job: Job): Promise<unknown> {
-  if (job.kind === 'pack') return pack(job)
-  return job.kind === 'unpack' ? unpack(job) : hashFile(job)
+  switch (job.kind) {
+    case 'pack':
+      return pack(job)
+    case 'unpack':
+      return unpack(job)
+    case 'hash':
+      return hashFile(job)
+    case 'cover':
+      return Promise.resolve(findCovered(job))
+  }
 }
 
 /** Whole and on the disk when this resolves. */
@@ -78,4 +87,17 @@ async function hashFile({ file, bytes = Infinity }: HashJob): Promise<Hashed> {
 function unpack({ file, archiveBytes = Infinity, ...options }: UnpackJob): Promise<Record<string, string>> {
   const source = createReadStream(file, { highWaterMark: chunkBytes, end: archiveBytes - 1 })
   return unpackTrees(decompressFrames(source as AsyncIterable<Buffer>), options)
+}
+
+/** A 1 for each path that is covered, in their order. */
+function findCovered({ paths, globs: texts }: CoverJob): Uint8Array {
+  const globs = new Globs(texts)
+  const bytes = Buffer.from(paths.buffer, paths.byteOffset, paths.byteLength)
+  const found: number[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.indexOf(0, at)
+    found.push(globs.cover(bytes.toString('utf8', at, end)) ? 1 : 0)
+    at = end + 1
+  }
+  return Uint8Array.from(found)
 }

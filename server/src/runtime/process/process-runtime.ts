@@ -14,6 +14,7 @@ import type {
   Instance,
   InstanceSpec,
   Limits,
+  MissingFiles,
   OutputStream,
   Refusal,
   Runtime,
@@ -606,7 +607,7 @@ export class ProcessRuntime implements Runtime {
       releaseId,
       isPlaced,
       missing,
-    }: { name: string; releaseId: string | null; isPlaced: boolean; missing: (path: string) => boolean },
+    }: { name: string; releaseId: string | null; isPlaced: boolean; missing: MissingFiles },
   ): Promise<void> {
     const staged = this.#staged(bot.id, name)
     await this.#confinement?.give(bot.id, staged.folder)
@@ -614,12 +615,11 @@ export class ProcessRuntime implements Runtime {
     if (releaseId === null || !isPlaced) return staged.finish({ releaseId: null, files: [], mounted: [] })
     const { files, mounts } = await readRelease(this.#folders, bot.id, releaseId)
     const mounted = mounts.map(({ folder }) => folder)
-    const owned = [...new Set([...ownedFolders, ...mounted])]
+    const owned = new Set([...ownedFolders, ...mounted])
     const release = this.#folders.release(bot.id, releaseId)
-    const isOwned = (path: string) => isBelowAny(path, new Set(owned))
     const wanted = [
-      ...owned.filter((folder) => existsSync(join(release, folder))),
-      ...files.filter((file) => !isOwned(file) && missing(file)),
+      ...[...owned].filter((folder) => existsSync(join(release, folder))),
+      ...(await missing(files.filter((file) => !isBelowAny(file, owned)))),
     ]
     const from = this.#sandbox.isWalled ? '/release' : release
     for (let at = 0; at < wanted.length; at += argsAtOnce)

@@ -1,5 +1,7 @@
+import { createReadStream } from 'node:fs'
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib'
 import { type Header, pack } from 'tar-stream'
+import { decompressFrames } from '../src/backups/archive/frames.ts'
 
 export type TarEntry = Partial<Header> & { name: string; data?: string | Buffer }
 
@@ -9,6 +11,13 @@ export async function tarOf(...entries: TarEntry[]): Promise<Buffer> {
   packed.finalize()
   const chunks: Uint8Array[] = []
   for await (const chunk of packed) chunks.push(chunk as Uint8Array)
+  return Buffer.concat(chunks)
+}
+
+/** The whole tar of a backup: what Node.js itself decompresses ends with the first frame, which is a mebibyte. */
+export async function tarOfBackup(file: string): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of decompressFrames(createReadStream(file))) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 

@@ -61,7 +61,7 @@ const ours = () =>
       file,
       texts: {},
       trees: [{ prefix: 'files', folder, ignore: [], without: ['node_modules', '.botberth'] }],
-      limits: { bytesMax: 1e12, entriesMax: 1e6 },
+      limits: { bytesMax: 1e12, diskBytesMax: 1e12, entriesMax: 1e6 },
       hostFreeBytes: 0,
     },
     signal,

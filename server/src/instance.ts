@@ -13,6 +13,8 @@ import { makeLog } from './lib/log.ts'
 import { StepError } from './lib/step-error.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+/** It was written, and the server's own files are not all in it. */
+const incompleteCode = 2
 const stopping = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => stopping.abort(new StartError('Stopped.')))
@@ -45,11 +47,13 @@ async function runCommand(name: string, [file, ...more]: readonly string[]): Pro
 }
 
 async function backUp(options: Parameters<typeof backUpInstance>[0]): Promise<void> {
-  const { sizeBytes, skipped } = await backUpInstance(options)
-  for (const one of skipped) console.error(`Left out: ${one}`)
+  const { sizeBytes, leftOut, isWhole } = await backUpInstance(options)
+  for (const one of leftOut.first) console.error(`Left out: ${one}`)
+  if (leftOut.count > 0) console.error(`${leftOut.count} files or folders could not be read, or not all of them.`)
   console.log(
     `Wrote ${options.file}, ${Math.ceil(sizeBytes / 1024 / 1024)} MB. Keep it safe: only the secret key in it is sealed by the passphrase.`,
   )
+  if (!isWhole) process.exitCode = incompleteCode
 }
 
 async function restore(options: Parameters<typeof restoreInstance>[0]): Promise<void> {

@@ -10,7 +10,7 @@ import type { BotFiles } from '../runtime/runtime.ts'
 import { parseIgnore } from '../source/ignore.ts'
 import { type Packed, packTrees } from './archive/archive.ts'
 import type { Tree } from './archive/pack.ts'
-import { archiveMsMax, entriesMax, hostFreeBytes, type Keeper, mebibyte, Unwanted } from './keeper.ts'
+import { archiveMsMax, boundsOf, hostFreeBytes, type Keeper, mebibyte, Unwanted } from './keeper.ts'
 import { type BackupWork, completeBackup, failBackup, findUnfinished, type Made, readSealed } from './queries.ts'
 
 /** What an archive says of itself, in `backup.json`. */
@@ -105,7 +105,7 @@ async function pack(
         file,
         texts: { [manifestName]: JSON.stringify(manifest), [variablesName]: JSON.stringify(variables) },
         trees: [...(project ? [project] : []), ...(files ? [treeOf(files, ignore)] : [])],
-        limits: { bytesMax: work.disk_mb * mebibyte * announcedFactor, entriesMax },
+        limits: { ...boundsOf(work.disk_mb), bytesMax: work.disk_mb * mebibyte * announcedFactor },
         hostFreeBytes,
         timeLimitMs: archiveMsMax,
       },

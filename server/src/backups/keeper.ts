@@ -30,6 +30,13 @@ export const mebibyte = 1024 * 1024
 /** On the host's disk, for everybody else. */
 export const hostFreeBytes = 1024 * mebibyte
 export const entriesMax = 1_000_000
+
+/** Of what is packed and unpacked alike: no archive is made that could not be restored. */
+export function boundsOf(diskMb: number): { diskBytesMax: number; entriesMax: number } {
+  // The files and the project, each as large as the bot's disk at most.
+  return { diskBytesMax: 2 * diskMb * mebibyte, entriesMax }
+}
+
 /** For packing or unpacking one archive: whoever takes longer keeps others from theirs. */
 export const archiveMsMax = 60 * 60_000
 

@@ -13,7 +13,7 @@ import { changeServer, findRelease, findServer, type Server } from '../servers/q
 import { openVariable } from '../servers/variables.ts'
 import { hashArchive, listCovered, unpackArchive } from './archive/archive.ts'
 import { describeFailure, type Manifest, manifestName, variablesName } from './backup.ts'
-import { archiveMsMax, entriesMax, type Keeper, mebibyte, Unwanted } from './keeper.ts'
+import { archiveMsMax, boundsOf, type Keeper, Unwanted } from './keeper.ts'
 import { changeRestore, findRestore, type RestoreWork, readSealed, writeSealed } from './queries.ts'
 
 /**
@@ -73,9 +73,7 @@ async function stage(keeper: Keeper, work: RestoreWork, signal: AbortSignal): Pr
       file,
       folders: { project: join(folder, 'project'), files },
       texts: [manifestName, variablesName],
-      // The project and the files, each as large as the bot's disk at most.
-      bytesMax: 2 * disk_mb * mebibyte,
-      entriesMax,
+      ...boundsOf(disk_mb),
       timeLimitMs: archiveMsMax,
     },
     signal,

@@ -1,18 +1,16 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, open, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { packTrees } from '../backups/archive/archive.ts'
-import type { Tree } from '../backups/archive/pack.ts'
 import type { Config } from '../config.ts'
 import { withDatabase } from '../db/database.ts'
 import { checkWhole, StartError, tryClaim } from '../lib/data-dir.ts'
 import type { Log } from '../lib/log.ts'
 import { readSecretKey } from '../lib/secret-key.ts'
-import { Disks } from '../runtime/process/disks.ts'
-import { Folders } from '../runtime/process/folders.ts'
 import { addChecksum } from './checksum.ts'
 import { type DatabaseFacts, dumpDatabase } from './database.ts'
 import { type SealedKey, sealKey } from './sealed-key.ts'
+import { botPrefix, listTrees } from './trees.ts'
 
 /** What an archive says of itself, in `instance.json`. */
 export interface Manifest {
@@ -39,16 +37,18 @@ export interface Options {
   readonly signal: AbortSignal
 }
 
-/** Of the machine or of a run, made anew by the next start; and the database and the key, which go another way. */
-const leftOut =
-  /^(postgres-.*|secret\.key.*|server\.(lock|json)|tag|door-port|tools|instances|output|images|dependency-(uses|sizes)|bots|lost\+found)$/
-/** Within the folder of a bot: what its present run writes, and what package managers fetch again. */
-const leftOutOfBots = ['output', 'cache']
-// Files may be longer than any disk, if they are mostly holes; reading one takes as long as if they were not.
-const holesMax = 256 * 1024 ** 3
+export interface Written {
+  readonly sizeBytes: number
+  /** What is not in it, in words; the first of so many. */
+  readonly leftOut: { readonly count: number; readonly first: readonly string[] }
+  /** False: something of the server's own is not in it, or the disk of a bot. What bots do to their own files does not count. */
+  readonly isWhole: boolean
+}
+
+const unlimited = { bytesMax: Infinity, diskBytesMax: Infinity, entriesMax: Infinity }
 
 /** Everything into one file, whole or not there. Bots go on running; nobody else changes anything, because no server runs. */
-export async function backUpInstance(options: Options): Promise<{ sizeBytes: number; skipped: readonly string[] }> {
+export async function backUpInstance(options: Options): Promise<Written> {
   const { config, file } = options
   checkTarget(file, config.dataDir)
   if (!existsSync(join(config.dataDir, 'node-id')))
@@ -76,10 +76,7 @@ function checkTarget(file: string, dataDir: string): void {
     throw new StartError(`${file} is inside of ${dataDir}, which it is a backup of. Name a file elsewhere.`)
 }
 
-async function make(
-  { config, passphrase, version, log, say, signal }: Options,
-  draft: string,
-): Promise<{ sizeBytes: number; skipped: readonly string[] }> {
+async function make({ config, passphrase, version, log, say, signal }: Options, draft: string): Promise<Written> {
   const { dataDir } = config
   say('Copying the database …')
   const database = await withDatabase({ ...config, log, say }, (connection) =>
@@ -96,47 +93,23 @@ async function make(
   }
   say('Packing the files …')
   const archive = join(draft, 'archive')
+  const { trees, lost } = await listTrees(dataDir, log)
   const packed = await packTrees(
     {
       file: archive,
       texts: { [manifestName]: JSON.stringify(manifest) },
-      trees: [
-        { prefix: 'database', folder: join(draft, 'database'), ignore: [], without: [] },
-        ...(await listTrees(dataDir, log)),
-      ],
-      limits: { bytesMax: holesMax, entriesMax: Infinity, isLenient: true },
+      trees: [{ prefix: 'database', folder: join(draft, 'database'), ignore: [], without: [] }, ...trees],
+      limits: unlimited,
+      isLenient: true,
       hostFreeBytes: 0,
     },
     signal,
   )
   await addChecksum(archive, packed.checksum)
-  return packed
-}
-
-/** The folders of bots one by one, because each may be a disk of its own. */
-async function listTrees(dataDir: string, log: Log): Promise<Tree[]> {
-  const folders = new Folders(dataDir)
-  await openDisks(folders, log)
-  const bots = readdirSync(folders.bots)
-  const treeOf = (prefix: string, folder: string, without: readonly string[]): Tree => ({
-    prefix,
-    folder,
-    without,
-    ignore: [],
-    hasOwners: true,
-  })
-  const aside = readdirSync(dataDir).filter((name) => leftOut.test(name))
-  return [
-    treeOf('files', dataDir, [...aside, 'backups/drafts', 'logs/postgres.log', 'logs/postgres.log.1']),
-    treeOf('files/bots', folders.bots, bots),
-    ...bots.map((id) => treeOf(`files/bots/${id}`, folders.bot(id), leftOutOfBots)),
-  ]
-}
-
-/** They stay in their places, as they do when a server ends: bots may run on them. */
-async function openDisks(folders: Folders, log: Log): Promise<void> {
-  const images = readdirSync(folders.images).filter((name) => !name.includes('.'))
-  if (images.length === 0) return
-  const disks = new Disks({ folders, log, isWanted: true })
-  for (const botId of images) await disks.open(botId)
+  const { sizeBytes, skipped } = packed
+  return {
+    sizeBytes,
+    leftOut: { count: lost.length + skipped.count, first: [...lost, ...skipped.first] },
+    isWhole: lost.length === 0 && skipped.prefixes.every((prefix) => prefix.startsWith(botPrefix)),
+  }
 }

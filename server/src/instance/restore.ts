@@ -22,7 +22,7 @@ interface Mark {
   readonly file: string
 }
 
-const unlimited = { bytesMax: Infinity, entriesMax: Infinity }
+const unlimited = { diskBytesMax: Infinity, entriesMax: Infinity }
 /** What whoever claims the directory leaves in it. */
 const ofClaim = ['server.lock', 'server.json', 'lost+found', 'restore.json.new']
 

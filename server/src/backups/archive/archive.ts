@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { StepError } from '../../lib/step-error.ts'
-import type { PackLimits, Tree } from './pack.ts'
+import type { PackLimits } from './budget.ts'
+import type { Skipped, Tree } from './pack.ts'
 import { asError, type Failure } from './tree-error.ts'
 import type { UnpackChanges, UnpackLimits } from './unpack.ts'
 
@@ -17,6 +18,8 @@ export interface PackJob extends Timed {
   readonly texts: Readonly<Record<string, string>>
   readonly trees: readonly Tree[]
   readonly limits: PackLimits
+  /** What cannot be packed is left out and told. */
+  readonly isLenient?: boolean
   /** On the disk of the file, for everybody else. */
   readonly hostFreeBytes: number
 }
@@ -55,8 +58,7 @@ export interface Hashed {
 export interface Packed extends Hashed {
   /** What the files in it take on a disk. */
   readonly contentBytes: number
-  /** What a lenient one left out, in words. */
-  readonly skipped: readonly string[]
+  readonly skipped: Skipped
 }
 
 // More than it needs; a hostile tree must not be able to take the server's memory.

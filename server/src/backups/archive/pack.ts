@@ -1,21 +1,12 @@
-import {
-  closeSync,
-  constants,
-  type Dir,
-  type Dirent,
-  fstatSync,
-  lstatSync,
-  opendirSync,
-  openSync,
-  readlinkSync,
-  readSync,
-  type Stats,
-} from 'node:fs'
+import { closeSync, constants, type Dirent, fstatSync, openSync, readSync, type Stats } from 'node:fs'
 import { StepError } from '../../lib/step-error.ts'
 import { Globs } from '../../source/glob.ts'
+import { Budget, diskBlockBytes, diskBytesOf, type PackLimits } from './budget.ts'
 import { frameBytes } from './frames.ts'
+import { entriesOf, isUnchanged, readInto, readLink, readWhole, rereadsMax, wholeBytesMax } from './read-files.ts'
+import { SeenFiles } from './seen-files.ts'
 import { type Entry, encodeEntry, paddingOf } from './tar-header.ts'
-import { codeOf } from './tree-error.ts'
+import { codeOf, isOfSystem } from './tree-error.ts'
 
 export interface Tree {
   /** What its entries begin with. */
@@ -27,31 +18,41 @@ export interface Tree {
   readonly without: readonly string[]
   /** Whose everything is goes with it. */
   readonly hasOwners?: boolean
+  /** Of this tree alone; otherwise it counts with the others. */
+  readonly limits?: PackLimits
 }
 
+/** One that is being packed. */
 interface OpenTree extends Tree {
   readonly globs: Globs
+  readonly budget: Budget
+  readonly seen: SeenFiles
 }
 
-export interface PackLimits {
-  /** Of all files, as long as they say they are: a hostile one may be mostly holes. */
-  readonly bytesMax: number
-  readonly entriesMax: number
+/** What a lenient one left out. */
+export interface Skipped {
+  readonly count: number
+  /** The first of them, in words. */
+  readonly first: readonly string[]
+  /** The trees that something is missing of. */
+  readonly prefixes: readonly string[]
+}
+
+interface Options {
+  readonly limits: PackLimits
   /** What cannot be packed is left out and told, instead of ending it all: one bot must not be able to end everybody's. */
-  readonly isLenient?: boolean
+  readonly isLenient: boolean
 }
 
 type Facts = Pick<Stats, 'mode' | 'mtimeMs' | 'size' | 'uid' | 'gid'>
+type Named = Pick<Entry, 'type' | 'path' | 'target'>
 
-// What is smaller is read as a whole, and once more if it changed meanwhile: a bot writes as we read.
-const wholeBytesMax = 4 * 1024 * 1024
 // What is smaller is put together with others.
 const smallBytesMax = 128 * 1024
-const rereadsMax = 3
 // Each level is an open folder.
 const depthMax = 200
 const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
-// Without O_NONBLOCK opening a FIFO would wait for a writer for ever.
+// Without O_NONBLOCK opening a FIFO would wait for a writer for ever, and a file with a lease for whoever holds it.
 const fileFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 // Of those that are told.
 const skippedMax = 100
@@ -63,19 +64,24 @@ const slash = Buffer.from('/')
  * outside gets in. Everything is synchronous: it runs in a thread of its own, where that takes a third of the time.
  */
 export class Packer {
-  readonly #limits: PackLimits
+  readonly #budget: Budget
+  readonly #isLenient: boolean
   #chunk: Buffer = Buffer.allocUnsafe(frameBytes)
   #filled = 0
   readonly #free: Buffer[] = []
-  /** What the files take on a disk. */
+  /** What all of it will take on a disk. */
   contentBytes = 0
-  #announcedBytes = 0
-  #entries = 0
-  /** What was left out, and why; the first of them. */
-  readonly skipped: string[] = []
+  #skippedCount = 0
+  readonly #firstSkipped: string[] = []
+  readonly #skippedPrefixes = new Set<string>()
 
-  constructor(limits: PackLimits) {
-    this.#limits = limits
+  constructor({ limits, isLenient }: Options) {
+    this.#budget = new Budget(limits)
+    this.#isLenient = isLenient
+  }
+
+  get skipped(): Skipped {
+    return { count: this.#skippedCount, first: this.#firstSkipped, prefixes: [...this.#skippedPrefixes] }
   }
 
   *pack(texts: Readonly<Record<string, string>>, trees: readonly Tree[]): Generator<Buffer> {
@@ -93,28 +99,40 @@ export class Packer {
   }
 
   *#packRoot(tree: Tree): Generator<Buffer> {
-    const fd = openSync(tree.folder, folderFlags)
+    const budget = tree.limits ? new Budget(tree.limits) : this.#budget
+    // Names of one tree never lead to files of another, even if both have the same: bots stay apart.
+    const open = { ...tree, globs: new Globs(tree.ignore), budget, seen: new SeenFiles() }
+    const path = Buffer.from(tree.prefix)
     try {
-      const open = { ...tree, globs: new Globs(tree.ignore) }
-      yield* this.#packFolder(open, { fd, path: Buffer.from(tree.prefix), depth: 0 })
-    } finally {
-      closeSync(fd)
+      const fd = openSync(tree.folder, folderFlags)
+      try {
+        yield* this.#packFolder(open, { fd, path, depth: 0 })
+      } finally {
+        closeSync(fd)
+      }
+    } catch (error) {
+      if (error instanceof StepError) this.#refuse(open, error, path)
+      else this.#passOver(open, error, path)
     }
   }
 
   *#packFolder(tree: OpenTree, folder: { fd: number; path: Buffer; depth: number }): Generator<Buffer> {
     const { fd, path, depth } = folder
-    if (depth > depthMax)
-      return this.#refuse(
-        new StepError('tree_too_deep', `There are more than ${depthMax} folders within each other.`),
-        path,
-      )
+    if (depth > depthMax) {
+      const message = `There are more than ${depthMax} folders within each other.`
+      return this.#refuse(tree, new StepError('tree_too_deep', message), path)
+    }
     yield* this.#putEntry(tree, { type: 'folder', path }, fstatSync(fd))
     for (const entry of entriesOf(fd)) {
+      tree.budget.countLook()
       const name = entry.name as unknown as Buffer
       const at = Buffer.concat([path, slash, name])
       if (isLeftOut(tree, at)) continue
-      yield* this.#packEntry(tree, { from: child(fd, name), path: at, depth: depth + 1 }, entry)
+      try {
+        yield* this.#packEntry(tree, { from: child(fd, name), path: at, depth: depth + 1 }, entry)
+      } catch (error) {
+        this.#passOver(tree, error, at)
+      }
     }
   }
 
@@ -122,7 +140,7 @@ export class Packer {
   *#packEntry(tree: OpenTree, at: { from: Buffer; path: Buffer; depth: number }, entry: Dirent): Generator<Buffer> {
     if (entry.isSymbolicLink()) yield* this.#packLink(tree, at)
     else if (entry.isDirectory()) {
-      const fd = this.#tryOpen(at, folderFlags)
+      const fd = this.#tryOpen(tree, at, folderFlags)
       if (fd === undefined) return
       try {
         yield* this.#packFolder(tree, { fd, path: at.path, depth: at.depth })
@@ -130,11 +148,11 @@ export class Packer {
         closeSync(fd)
       }
     } else if (entry.isFile()) {
-      const fd = this.#tryOpen(at, fileFlags)
+      const fd = this.#tryOpen(tree, at, fileFlags)
       if (fd === undefined) return
       try {
         const stats = fstatSync(fd)
-        if (stats.isFile()) yield* this.#packFile(tree, { fd, path: at.path }, stats)
+        if (stats.isFile()) yield* this.#packNamed(tree, { fd, path: at.path }, stats)
       } finally {
         closeSync(fd)
       }
@@ -146,18 +164,19 @@ export class Packer {
     if (link) yield* this.#putEntry(tree, { type: 'link', path, target: link.target }, link.stats)
   }
 
+  /** Of a file with several names the first has the bytes, and the others say that they are the same. */
+  *#packNamed(tree: OpenTree, file: { fd: number; path: Buffer }, stats: Stats): Generator<Buffer> {
+    const { fd, path } = file
+    const target = stats.nlink > 1 ? tree.seen.find(fd) : undefined
+    if (target) return yield* this.#putEntry(tree, { type: 'name', path, target }, stats)
+    const refusal = tree.budget.takeFile(stats)
+    if (refusal) return this.#refuse(tree, refusal, path)
+    this.contentBytes += diskBytesOf(stats)
+    yield* this.#packFile(tree, file, stats)
+    if (stats.nlink > 1) tree.seen.add(fd, path, stats.nlink)
+  }
+
   *#packFile(tree: OpenTree, { fd, path }: { fd: number; path: Buffer }, stats: Stats): Generator<Buffer> {
-    const { bytesMax, isLenient } = this.#limits
-    if ((isLenient ? 0 : this.#announcedBytes) + stats.size > bytesMax)
-      return this.#refuse(
-        new StepError(
-          'backup_too_large',
-          `The files are more than ${Math.floor(bytesMax / 1024 / 1024)} MB in all, holes in them included. Name what can be left out in ignore of botberth.json.`,
-        ),
-        path,
-      )
-    this.contentBytes += Math.min(stats.size, stats.blocks * 512)
-    this.#announcedBytes += stats.size
     if (stats.size <= smallBytesMax) {
       yield* this.#putSmall(tree, { fd, path }, stats)
       return
@@ -170,7 +189,7 @@ export class Packer {
       return
     }
     yield* this.#putEntry(tree, { type: 'file', path }, stats)
-    yield* this.#putFrom(fd, stats.size)
+    yield* this.#putFrom(tree, { fd, path }, stats.size)
     yield* this.#putZeros(paddingOf(stats.size))
   }
 
@@ -193,16 +212,16 @@ export class Packer {
       // What was cut off meanwhile is zeros, as the rest of the last block.
       this.#chunk.fill(0, at + count, this.#filled + length)
       this.#filled += length
-      this.#count()
+      this.#count(tree)
       return
     }
   }
 
   /** As many bytes as were announced: what is added meanwhile is left out, what was cut off is zeros. */
-  *#putFrom(fd: number, sizeBytes: number): Generator<Buffer> {
+  *#putFrom(tree: OpenTree, { fd, path }: { fd: number; path: Buffer }, sizeBytes: number): Generator<Buffer> {
     for (let at = 0; at < sizeBytes; ) {
       const length = Math.min(sizeBytes - at, this.#chunk.length - this.#filled)
-      const count = readSync(fd, this.#chunk, this.#filled, length, at)
+      const count = this.#read(tree, { fd, path }, { length, at })
       if (count === 0) return yield* this.#putZeros(sizeBytes - at)
       this.#filled += count
       at += count
@@ -210,38 +229,57 @@ export class Packer {
     }
   }
 
-  *#putEntry(tree: OpenTree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Generator<Buffer> {
-    this.#count()
+  /** 0 also where it cannot be read, because it is announced by then. */
+  #read(tree: OpenTree, file: { fd: number; path: Buffer }, { length, at }: { length: number; at: number }): number {
+    try {
+      return readSync(file.fd, this.#chunk, this.#filled, length, at)
+    } catch (error) {
+      this.#passOver(tree, error, file.path)
+      return 0
+    }
+  }
+
+  *#putEntry(tree: OpenTree, entry: Named, stats: Facts): Generator<Buffer> {
+    this.#count(tree)
     yield* this.#put(this.#encode(tree, entry, stats))
   }
 
-  #count(): void {
-    if (++this.#entries > this.#limits.entriesMax)
-      throw new StepError('too_many_files', `There are more than ${this.#limits.entriesMax} files and folders.`)
+  #count({ budget }: OpenTree): void {
+    budget.countEntry()
+    this.contentBytes += diskBlockBytes
   }
 
-  #encode(tree: OpenTree, entry: Pick<Entry, 'type' | 'path' | 'target'>, stats: Facts): Buffer {
+  #encode(tree: OpenTree, entry: Named, stats: Facts): Buffer {
     const sizeBytes = entry.type === 'file' ? stats.size : 0
     const owner = tree.hasOwners ? stats : undefined
     return encodeEntry({ ...entry, mode: stats.mode & 0o777, modifiedAt: stats.mtimeMs / 1000, sizeBytes, owner })
   }
 
-  #refuse(error: StepError, path: Buffer): void {
-    if (!this.#limits.isLenient) throw error
-    if (this.skipped.length < skippedMax) this.skipped.push(`${path.toString()}: ${error.message}`)
+  #refuse({ prefix }: OpenTree, error: StepError, path: Buffer): void {
+    if (!this.#isLenient) throw error
+    this.#skippedCount++
+    this.#skippedPrefixes.add(prefix)
+    if (this.#firstSkipped.length >= skippedMax) return
+    const name = printable(path)
+    this.#firstSkipped.push(error.message.includes(name) ? error.message : `${name}: ${error.message}`)
+  }
+
+  /** What the system says of one entry does not end all the others. */
+  #passOver(tree: OpenTree, error: unknown, path: Buffer): void {
+    if (!this.#isLenient || !isOfSystem(error)) throw error
+    this.#refuse(tree, unreadable(path, `cannot be read, or not all of it (${codeOf(error)})`), path)
   }
 
   /** Undefined: gone since, or something else by now. */
-  #tryOpen({ from, path }: { from: Buffer; path: Buffer }, flags: number): number | undefined {
+  #tryOpen(tree: OpenTree, { from, path }: { from: Buffer; path: Buffer }, flags: number): number | undefined {
     try {
       return openSync(from, flags)
     } catch (error) {
-      if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV', 'EISDIR'].includes(codeOf(error))) return undefined
-      if (codeOf(error) !== 'EACCES') throw error
-      this.#refuse(
-        new StepError('file_unreadable', `The permissions of ${path.toString()} do not let it be read.`),
-        path,
-      )
+      const code = codeOf(error)
+      if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV', 'EISDIR'].includes(code)) return undefined
+      const why = reasons[code]
+      if (why === undefined) throw error
+      this.#refuse(tree, unreadable(path, why), path)
       return undefined
     }
   }
@@ -279,66 +317,23 @@ export class Packer {
   }
 }
 
-/** Bit by bit, because there may be millions; as bytes, because names need not be UTF-8. */
-function* entriesOf(fd: number): Generator<Dirent> {
-  let folder: Dir
-  try {
-    folder = opendirSync(`/proc/self/fd/${fd}`, { encoding: 'buffer' as BufferEncoding, bufferSize: 256 })
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return // removed since
-    throw error
-  }
-  try {
-    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) yield entry
-  } finally {
-    folder.closeSync()
-  }
+/** What a bot can do to its own files. */
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'has permissions that do not let it be read',
+  EAGAIN: 'is held by a program of the bot, which keeps others from reading it',
+}
+
+function unreadable(path: Buffer, why: string): StepError {
+  return new StepError('file_unreadable', `The file ${printable(path)} ${why}.`)
+}
+
+/** Names are the bot's, and somebody's terminal may show them. */
+function printable(path: Buffer): string {
+  return path.toString().replaceAll(/[\p{Cc}\p{Cf}]/gu, '?')
 }
 
 function factsOf({ mode, mtimeMs, size, uid, gid }: Stats): Facts {
   return { mode, mtimeMs, size, uid, gid }
-}
-
-function readLink(path: Buffer): { target: Buffer; stats: Stats } | undefined {
-  try {
-    const stats = lstatSync(path)
-    return stats.isSymbolicLink() ? { target: readlinkSync(path, { encoding: 'buffer' }), stats } : undefined
-  } catch (error) {
-    if (['ENOENT', 'EINVAL'].includes(codeOf(error))) return undefined
-    throw error
-  }
-}
-
-/** As it was at one moment, if it rests for as long as it takes to read it. */
-function readWhole(fd: number, first: Stats): { bytes: Buffer; stats: Stats } {
-  let stats = first
-  for (let tries = 0; ; tries++) {
-    const bytes = readSome(fd, stats.size)
-    const after = fstatSync(fd)
-    const isSame = isUnchanged(stats, after) && bytes.length === stats.size
-    if (isSame || tries >= rereadsMax || after.size > wholeBytesMax) return { bytes, stats }
-    stats = after
-  }
-}
-
-function isUnchanged(before: Stats, after: Stats): boolean {
-  return after.size === before.size && after.mtimeMs === before.mtimeMs
-}
-
-function readSome(fd: number, sizeBytes: number): Buffer {
-  const bytes = Buffer.allocUnsafe(sizeBytes)
-  return bytes.subarray(0, readInto(fd, bytes))
-}
-
-/** Returns how much there was. */
-function readInto(fd: number, bytes: Buffer): number {
-  let at = 0
-  while (at < bytes.length) {
-    const count = readSync(fd, bytes, at, bytes.length - at, at)
-    if (count === 0) break
-    at += count
-  }
-  return at
 }
 
 function isLeftOut({ ignore, globs, without, prefix }: OpenTree, path: Buffer): boolean {

@@ -8,7 +8,8 @@ const nameBytes = 100
 const longName = Buffer.from('././@LongLink')
 const largestOctal = 0o77777777777
 
-type EntryType = 'file' | 'folder' | 'link'
+/** `name`: another one of a file that came before. */
+type EntryType = 'file' | 'name' | 'folder' | 'link'
 
 export interface Owner {
   readonly uid: number
@@ -24,11 +25,11 @@ export interface Entry {
   readonly sizeBytes: number
   /** Where it matters: mostly whoever unpacks decides whose files they are. */
   readonly owner?: Owner | undefined
-  /** Of a link. */
+  /** Of a link, or the first name of the file. */
   readonly target?: Buffer
 }
 
-const flags = { file: '0', folder: '5', link: '2' } as const
+const flags = { file: '0', name: '1', folder: '5', link: '2' } as const
 
 /** What stands before the bytes of an entry. */
 export function encodeEntry(entry: Entry): Buffer {

@@ -37,8 +37,10 @@ function run(job: Job): Promise<unknown> {
 }
 
 /** Whole and on the disk when this resolves. */
-async function pack({ file, texts, trees, limits, hostFreeBytes }: PackJob): Promise<Packed> {
-  const packer = new Packer(limits)
+async function pack(job: PackJob): Promise<Packed> {
+  const { file, texts, trees, limits, isLenient = false, hostFreeBytes } = job
+  checkHost(file, hostFreeBytes)
+  const packer = new Packer({ limits, isLenient })
   const hash = createHash('sha256')
   let [sizeBytes, checkedBytes] = [0, 0]
   const measure = async function* (compressed: AsyncIterable<Buffer>) {

@@ -20,3 +20,8 @@ export function asError({ code, message }: Failure): Error {
 export function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? ''
 }
+
+/** The system said no to a single call. */
+export function isOfSystem(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && codeOf(error) !== ''
+}

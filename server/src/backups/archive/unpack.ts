@@ -6,6 +6,8 @@ import {
   ftruncateSync,
   futimesSync,
   lchownSync,
+  linkSync,
+  lstatSync,
   lutimesSync,
   mkdirSync,
   openSync,
@@ -14,12 +16,13 @@ import {
   writeSync,
 } from 'node:fs'
 import { StepError } from '../../lib/step-error.ts'
+import { diskBlockBytes } from './budget.ts'
 import { blockBytes, decodeBlock, type Head, type Owner, paddingOf } from './tar-header.ts'
 import { codeOf } from './tree-error.ts'
 
 export interface UnpackLimits {
-  /** Of what is written, holes left out. */
-  readonly bytesMax: number
+  /** Of the blocks that are written, holes left out. */
+  readonly diskBytesMax: number
   readonly entriesMax: number
 }
 
@@ -43,7 +46,8 @@ const textBytesMax = 64 * 1024 * 1024
 const longBytesMax = 64 * 1024
 const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const fileFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-const zeros = Buffer.alloc(64 * 1024)
+const pieceBytesMax = 64 * 1024
+const zeros = Buffer.alloc(diskBlockBytes)
 
 interface Opened {
   readonly name: Buffer
@@ -60,10 +64,10 @@ export async function unpackTrees(archive: AsyncIterable<Buffer>, options: Optio
   const reader = new Reader(archive)
   const texts: Record<string, string> = {}
   const trees = new Map(
-    Object.entries(options.folders).map(([prefix, folder]) => [prefix, new TreeWriter(folder, options)]),
+    Object.entries(options.folders).map(([prefix, folder]) => [prefix, new TreeWriter(prefix, folder, options)]),
   )
   let entries = 0
-  const room = { left: options.bytesMax }
+  const room = { left: options.diskBytesMax }
   try {
     for (let head = await readHead(reader); head; head = await readHead(reader)) {
       if (++entries > options.entriesMax + options.texts.length) throw invalid('it has too many entries')
@@ -121,10 +125,12 @@ function splitPath(path: Buffer): string[] {
 
 /** Writes one tree. The folders on the way to the last entry stay open, so that each is opened once. */
 class TreeWriter {
+  readonly #prefix: string
   readonly #open: Opened[]
   readonly #changes: UnpackChanges
 
-  constructor(folder: string, changes: UnpackChanges) {
+  constructor(prefix: string, folder: string, changes: UnpackChanges) {
+    this.#prefix = prefix
     this.#changes = changes
     this.#open = [{ name: Buffer.alloc(0), fd: openSync(folder, folderFlags), head: undefined }]
   }
@@ -145,6 +151,7 @@ class TreeWriter {
     if (name === undefined) throw invalid('it has a file where a folder should be')
     this.#enter(names.slice(0, -1))
     const path = child(this.#last.fd, bytesOf(name))
+    if (head.flag === '1') return this.#putName(path, head)
     if (head.flag === '2') return putLink(path, head, this.#changes)
     if (head.flag !== '0') throw invalid('it holds something that is neither a file nor a folder nor a link')
     await putFile(path, head, { reader, room, owner: ownerOf(head, this.#changes) })
@@ -166,6 +173,26 @@ class TreeWriter {
       this.#enter(names)
     } else this.#enter([])
     this.#last.head = head
+  }
+
+  /** Another name of a file of this tree, found anew from the top. */
+  #putName(path: Buffer, { path: own, target }: Head): void {
+    const [prefix, ...names] = splitPath(target)
+    const name = names.pop()
+    const [top] = this.#open
+    if (prefix !== this.#prefix || name === undefined || !top || own.equals(target))
+      throw invalid('it has a file that belongs elsewhere')
+    const opened: number[] = []
+    try {
+      for (const folder of names) {
+        const fd = openIfFolder(child(opened.at(-1) ?? top.fd, bytesOf(folder)))
+        if (fd === undefined) return
+        opened.push(fd)
+      }
+      linkFile(child(opened.at(-1) ?? top.fd, bytesOf(name)), path)
+    } finally {
+      for (const fd of opened) closeSync(fd)
+    }
   }
 
   #enter(names: readonly string[]): void {
@@ -200,13 +227,29 @@ class TreeWriter {
 }
 
 function openFolder(path: Buffer): number {
+  const fd = openIfFolder(path)
+  if (fd === undefined) throw invalid('it writes through what is no folder')
+  return fd
+}
+
+function openIfFolder(path: Buffer): number | undefined {
   try {
     return openSync(path, folderFlags)
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error)))
-      throw new StepError('backup_invalid', 'The backup is broken: it writes through what is no folder.')
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error))) return undefined
     throw error
   }
+}
+
+/**
+ * If it is still one: the bot may have put something else in its place while it was packed, and that must not keep it, or
+ * all others, from coming back.
+ */
+function linkFile(file: Buffer, path: Buffer): void {
+  const isFile = () => lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? false
+  if (!isFile()) return
+  rmSync(path, { recursive: true, force: true }) // as in `replacing`
+  if (isFile()) linkSync(file, path)
 }
 
 function replaceByFolder(path: Buffer): void {
@@ -260,17 +303,11 @@ async function putFile(
 ): Promise<void> {
   const fd = replacing(path, () => openSync(path, fileFlags, 0o600))
   try {
-    let at = 0
-    for (let left = sizeBytes; left > 0; ) {
-      const piece = await reader.some(left)
-      // A hole stays one: else a file that is mostly holes would not fit again where it came from.
-      if (!isZeros(piece)) {
-        room.left -= piece.length
-        if (room.left < 0) throw new StepError('disk_full', 'The files of the backup are more than the bot may have.')
-        writeAll(fd, piece, at)
-      }
+    const content = new FileContent(fd, room)
+    for (let at = 0; at < sizeBytes; ) {
+      const piece = await reader.some(sizeBytes - at)
+      content.put(piece, at)
       at += piece.length
-      left -= piece.length
     }
     ftruncateSync(fd, sizeBytes)
     if (owner) fchownSync(fd, owner.uid, owner.gid)
@@ -281,12 +318,42 @@ async function putFile(
   }
 }
 
-function isZeros(piece: Buffer): boolean {
-  for (let at = 0; at < piece.length; at += zeros.length) {
-    const part = piece.subarray(at, at + zeros.length)
-    if (!part.equals(zeros.subarray(0, part.length))) return false
+/** Writes what is not zeros, block by block: else a file that is mostly holes would not fit again where it came from. */
+class FileContent {
+  readonly #fd: number
+  readonly #room: { left: number }
+  /** The last one that was written to. */
+  #block = -1
+
+  constructor(fd: number, room: { left: number }) {
+    this.#fd = fd
+    this.#room = room
   }
-  return true
+
+  /** Pieces come in order. */
+  put(piece: Buffer, at: number): void {
+    let written = 0
+    for (let from = 0; from < piece.length; ) {
+      const to = Math.min(piece.length, from + diskBlockBytes - ((at + from) % diskBlockBytes))
+      if (isZeros(piece, from, to)) {
+        writeAll(this.#fd, piece.subarray(written, from), at + written)
+        written = to
+      } else this.#take(Math.floor((at + from) / diskBlockBytes))
+      from = to
+    }
+    writeAll(this.#fd, piece.subarray(written), at + written)
+  }
+
+  #take(block: number): void {
+    if (block === this.#block) return
+    this.#block = block
+    this.#room.left -= diskBlockBytes
+    if (this.#room.left < 0) throw new StepError('disk_full', 'The files of the backup are more than the bot may have.')
+  }
+}
+
+function isZeros(piece: Buffer, from: number, to: number): boolean {
+  return piece[from] === 0 && piece.compare(zeros, 0, to - from, from, to) === 0
 }
 
 function writeAll(fd: number, bytes: Buffer, at: number): void {
@@ -321,7 +388,7 @@ class Reader {
       if (next.done) throw invalid('it ends in the middle')
       this.#chunk = next.value
     }
-    const piece = this.#chunk.subarray(0, Math.min(bytesMax, zeros.length))
+    const piece = this.#chunk.subarray(0, Math.min(bytesMax, pieceBytesMax))
     this.#chunk = this.#chunk.subarray(piece.length)
     return piece
   }

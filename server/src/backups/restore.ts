@@ -11,10 +11,12 @@ import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 import { changeServer, findRelease, findServer, type Server } from '../servers/queries.ts'
 import { openVariable } from '../servers/variables.ts'
-import { hashArchive, listCovered, unpackArchive } from './archive/archive.ts'
+import { hashArchive, listCovered, measureArchive, unpackArchive } from './archive/archive.ts'
 import { describeFailure, type Manifest, manifestName, variablesName } from './backup.ts'
-import { archiveMsMax, boundsOf, type Keeper, Unwanted } from './keeper.ts'
+import { checkHostRoom } from './host-room.ts'
+import { archiveMsMax, boundsOf, hostFreeBytes, type Keeper, Unwanted } from './keeper.ts'
 import { changeRestore, findRestore, type RestoreWork, readSealed, writeSealed } from './queries.ts'
+import { archiveChanged } from './store.ts'
 
 /**
  * One restore, from wherever it is to its end. Rejects only if we are stopped in it: then it is taken up again.
@@ -60,13 +62,18 @@ async function stage(keeper: Keeper, work: RestoreWork, signal: AbortSignal): Pr
   const folder = folders.restore(work.id)
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'project'), { recursive: true, mode: 0o700 })
-  const file = await stores.get(work.store).fetch({ botId: work.bot_id, id: work.backup_id }, folder, signal)
+  const archiveBytes = Number(work.size_bytes)
+  // What is written below the bot's own folder takes of the host's disk, too.
+  const fetchedBytes = work.store === 's3' ? archiveBytes : 0
+  checkHostRoom(folder, hostFreeBytes + fetchedBytes + Number(work.content_bytes ?? archiveBytes))
+  const key = { botId: work.bot_id, id: work.backup_id }
+  const file = await stores.get(work.store).fetch(key, { folder, sizeBytes: archiveBytes, signal })
   const { sizeBytes, checksum } = await hashArchive(file, signal)
-  if (sizeBytes !== Number(work.size_bytes) || checksum !== work.checksum)
-    throw new StepError('checksum_mismatch', 'The archive is not what it was when it was made. Nothing was changed.')
+  if (sizeBytes !== archiveBytes || checksum !== work.checksum) throw archiveChanged()
   const { bot_id: id, memory_mb, cpus, disk_mb } = work
   const bot = { id, limits: { memoryMb: memory_mb, cpus, diskMb: disk_mb } }
-  const bytes = Number(work.content_bytes ?? work.size_bytes)
+  // Nobody knows if we were killed when it was complete and nobody had been told.
+  const bytes = Number(work.content_bytes ?? (await measureArchive({ file, timeLimitMs: archiveMsMax }, signal)))
   const files = await runtime.stageFiles(bot, { name: work.id, bytes })
   const texts = await unpackArchive(
     {

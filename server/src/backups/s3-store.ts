@@ -7,7 +7,7 @@ import type * as s3 from '@aws-sdk/client-s3'
 import type { Config } from '../config.ts'
 import { AppError } from '../lib/app-error.ts'
 import { StepError } from '../lib/step-error.ts'
-import { type ArchiveKey, archiveGone, type Kept, type Store } from './store.ts'
+import { type ArchiveKey, archiveChanged, archiveGone, type Fetched, type Kept, type Store } from './store.ts'
 
 // A part is held in memory; 10,000 of them are the most that an upload may have, which is 156 GiB.
 const partBytes = 16 * 1024 * 1024
@@ -104,12 +104,18 @@ export class S3Store implements Store {
     }
   }
 
-  async fetch(key: ArchiveKey, folder: string, signal: AbortSignal): Promise<string> {
+  async fetch(key: ArchiveKey, { folder, sizeBytes, signal }: Fetched): Promise<string> {
     const { sdk, client } = await this.#open()
     const file = join(folder, 'archive')
     try {
-      const { Body } = await client.send(new sdk.GetObjectCommand(this.#of(key)), { abortSignal: signal })
-      await pipeline(Body as Readable, createWriteStream(file, { mode: 0o600 }), { signal })
+      const object = await client.send(new sdk.GetObjectCommand(this.#of(key)), { abortSignal: signal })
+      const body = object.Body as Readable
+      // Before the first byte of it is written: whoever has the bucket could fill our disk.
+      if (object.ContentLength !== sizeBytes) {
+        body.destroy()
+        throw archiveChanged()
+      }
+      await pipeline(body, createWriteStream(file, { mode: 0o600 }), { signal })
       return file
     } catch (error) {
       throw isMissing(error) ? archiveGone(error) : asStoreFailure(error, signal)

@@ -1,7 +1,7 @@
 // Backups in a store that speaks S3.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -32,8 +32,13 @@ test('an archive of any size is kept, found, read in parts, fetched and removed'
     assert.equal(await store.find(key, signal), undefined)
     await store.keep(key, file, { sizeBytes: size, checksum, signal })
     assert.deepEqual(await store.find(key, signal), { sizeBytes: size, checksum })
-    const fetched = await store.fetch(key, scratch, signal)
+    await assert.rejects(store.fetch(key, { folder: scratch, sizeBytes: size + 1, signal }), {
+      code: 'checksum_mismatch',
+    })
+    assert(!existsSync(join(scratch, 'archive')), 'nothing of it was written')
+    const fetched = await store.fetch(key, { folder: scratch, sizeBytes: size, signal })
     assert(readFileSync(fetched).equals(bytes), String(size))
+    rmSync(fetched)
     const part = await store.read(key, { start: size >> 1, end: size - 1 })
     assert(part)
     assert(Buffer.concat(await part.toArray()).equals(bytes.subarray(size >> 1)))
@@ -45,7 +50,7 @@ test('an archive of any size is kept, found, read in parts, fetched and removed'
   assert.equal(await store.read(first, never), undefined)
   await store.removeAll('bot_x')
   assert.equal(await store.find(second, signal), undefined)
-  await assert.rejects(store.fetch(second, scratch, signal), { code: 'archive_gone' })
+  await assert.rejects(store.fetch(second, { folder: scratch, sizeBytes: 1, signal }), { code: 'archive_gone' })
 })
 
 test('a bot is backed up to it and restored from it, and its archives go with it', async () => {
@@ -60,6 +65,9 @@ test('a bot is backed up to it and restored from it, and its archives go with it
   await writeText(server, ann, bot, { path: 'data.txt', text: 'two' })
   assert.equal((await restore(bot, id)).status, 'completed')
   assert.equal(await readText(server, ann, bot, 'data.txt'), 'one')
+  // What would fill the server's own disk is not even begun.
+  await server.pool.query('update backups set content_bytes = 9000000000000000 where id = $1', [id])
+  assert.equal((await restore(bot, id)).error?.['code'], 'host_full')
   const { url } = (await bot.ask(`POST #/backups/${String(id)}/link`)).body
   const answer = await fetch(String(url), { headers: { range: 'bytes=0-3' } })
   assert.equal(answer.status, 206)

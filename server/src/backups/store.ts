@@ -16,6 +16,12 @@ export interface Kept {
   readonly checksum: string
 }
 
+export interface Fetched {
+  readonly folder: string
+  readonly sizeBytes: number
+  readonly signal: AbortSignal
+}
+
 /** Keeps archives. They are whole or not there. */
 export interface Store {
   readonly kind: 'disk' | 's3'
@@ -25,14 +31,21 @@ export interface Store {
   find(key: ArchiveKey, signal: AbortSignal): Promise<Kept | undefined>
   /** From the first to the last byte, both included. Undefined: it is gone. */
   read(key: ArchiveKey, range: { start: number; end: number }): Promise<Readable | undefined>
-  /** As a file of this machine, below `folder` if it has to be fetched. Rejects with a StepError if it is gone. */
-  fetch(key: ArchiveKey, folder: string, signal: AbortSignal): Promise<string>
+  /**
+   * As a file of this machine, below `folder` if it has to be fetched. Rejects with a StepError if it is gone, or not as
+   * large as it was.
+   */
+  fetch(key: ArchiveKey, wanted: Fetched): Promise<string>
   remove(key: ArchiveKey): Promise<void>
   removeAll(botId: string): Promise<void>
 }
 
 export function archiveGone(cause?: unknown): StepError {
   return new StepError('archive_gone', 'The archive of this backup is not there any more.', { cause })
+}
+
+export function archiveChanged(): StepError {
+  return new StepError('checksum_mismatch', 'The archive is not what it was when it was made. Nothing was changed.')
 }
 
 /** Below the data directory. */

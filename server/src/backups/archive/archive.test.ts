@@ -31,7 +31,7 @@ import { Worker } from 'node:worker_threads'
 import { zstdCompressSync } from 'node:zlib'
 import { type TarEntry, tarOf, tarOfBackup } from '../../../test/archives.ts'
 import { StepError } from '../../lib/step-error.ts'
-import { hashArchive, listCovered, packTrees, unpackArchive } from './archive.ts'
+import { hashArchive, listCovered, measureArchive, packTrees, unpackArchive } from './archive.ts'
 import type { PackLimits } from './budget.ts'
 import { SeenFiles } from './seen-files.ts'
 
@@ -496,6 +496,8 @@ test('what the content needs on a disk is never less than what it takes there', 
   const taken = Number(execFileSync('du', ['-s', '-B1', back]).toString().split('\t')[0])
   assert(contentBytes >= taken, `${contentBytes} for ${taken}`)
   assert(contentBytes <= 2 * taken)
+  // With the text at its top.
+  assert.equal(await measureArchive({ file }, signal), contentBytes + 8192)
 })
 
 test('what takes more of a disk than it may is refused, however it is named', async () => {

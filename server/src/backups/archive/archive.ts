@@ -47,7 +47,12 @@ export interface CoverJob extends Timed {
   readonly globs: readonly string[]
 }
 
-export type Job = PackJob | UnpackJob | HashJob | CoverJob
+export interface MeasureJob extends Timed {
+  readonly kind: 'measure'
+  readonly file: string
+}
+
+export type Job = PackJob | UnpackJob | HashJob | CoverJob | MeasureJob
 
 export interface Hashed {
   readonly sizeBytes: number
@@ -73,6 +78,10 @@ export const unpackArchive = (job: Omit<UnpackJob, 'kind'>, signal: AbortSignal)
 
 export const hashArchive = (file: string, signal: AbortSignal, bytes?: number): Promise<Hashed> =>
   runInThread({ kind: 'hash', file, bytes }, signal)
+
+/** What its content will take on a disk. */
+export const measureArchive = (job: Omit<MeasureJob, 'kind'>, signal: AbortSignal): Promise<number> =>
+  runInThread({ kind: 'measure', ...job }, signal)
 
 /** Those of the paths that a glob matches, or a folder that they are in. */
 export async function listCovered(

@@ -1,17 +1,17 @@
 // What takes long and would hold up everybody, in a thread of its own. Started by `archive.ts`.
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream, statfsSync } from 'node:fs'
+import { createReadStream, createWriteStream } from 'node:fs'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isDiskFull } from '../../lib/disk-full.ts'
-import { StepError } from '../../lib/step-error.ts'
 import { Globs } from '../../source/glob.ts'
-import type { CoverJob, Hashed, HashJob, Job, Packed, PackJob, UnpackJob } from './archive.ts'
+import { checkHostRoom, hostFull } from '../host-room.ts'
+import type { CoverJob, Hashed, HashJob, Job, MeasureJob, Packed, PackJob, UnpackJob } from './archive.ts'
 import { compressFrames, decompressFrames } from './frames.ts'
 import { Packer } from './pack.ts'
 import { asFailure } from './tree-error.ts'
-import { unpackTrees } from './unpack.ts'
+import { measureTrees, unpackTrees } from './unpack.ts'
 
 const chunkBytes = 512 * 1024
 const writeAheadBytes = 4 * 1024 * 1024
@@ -31,6 +31,8 @@ function run(job: Job): Promise<unknown> {
       return unpack(job)
     case 'hash':
       return hashFile(job)
+    case 'measure':
+      return measure(job)
     case 'cover':
       return Promise.resolve(findCovered(job))
   }
@@ -39,7 +41,7 @@ function run(job: Job): Promise<unknown> {
 /** Whole and on the disk when this resolves. */
 async function pack(job: PackJob): Promise<Packed> {
   const { file, texts, trees, limits, isLenient = false, hostFreeBytes } = job
-  checkHost(file, hostFreeBytes)
+  checkHostRoom(dirname(file), hostFreeBytes)
   const packer = new Packer({ limits, isLenient })
   const hash = createHash('sha256')
   let [sizeBytes, checkedBytes] = [0, 0]
@@ -49,7 +51,7 @@ async function pack(job: PackJob): Promise<Packed> {
       sizeBytes += chunk.length
       if (sizeBytes - checkedBytes >= checkEveryBytes) {
         checkedBytes = sizeBytes
-        checkHost(file, hostFreeBytes)
+        checkHostRoom(dirname(file), hostFreeBytes)
       }
       yield chunk
     }
@@ -62,15 +64,6 @@ async function pack(job: PackJob): Promise<Packed> {
     throw isDiskFull(error) ? hostFull(error) : error
   }
   return { sizeBytes, checksum: hash.digest('hex'), contentBytes: packer.contentBytes, skipped: packer.skipped }
-}
-
-function checkHost(file: string, hostFreeBytes: number): void {
-  const { bavail, bsize } = statfsSync(dirname(file))
-  if (bavail * bsize < hostFreeBytes) throw hostFull()
-}
-
-function hostFull(cause?: unknown): StepError {
-  return new StepError('host_full', 'The disk of this server is nearly full. Its operator can make room.', { cause })
 }
 
 async function hashFile({ file, bytes = Infinity }: HashJob): Promise<Hashed> {
@@ -89,6 +82,10 @@ async function hashFile({ file, bytes = Infinity }: HashJob): Promise<Hashed> {
 function unpack({ file, archiveBytes = Infinity, ...options }: UnpackJob): Promise<Record<string, string>> {
   const source = createReadStream(file, { highWaterMark: chunkBytes, end: archiveBytes - 1 })
   return unpackTrees(decompressFrames(source as AsyncIterable<Buffer>), options)
+}
+
+function measure({ file }: MeasureJob): Promise<number> {
+  return measureTrees(decompressFrames(createReadStream(file, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>))
 }
 
 /** A 1 for each path that is covered, in their order. */

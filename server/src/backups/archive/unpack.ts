@@ -67,7 +67,7 @@ export async function unpackTrees(archive: AsyncIterable<Buffer>, options: Optio
     Object.entries(options.folders).map(([prefix, folder]) => [prefix, new TreeWriter(prefix, folder, options)]),
   )
   let entries = 0
-  const room = { left: options.diskBytesMax }
+  const room = new Room(options.diskBytesMax)
   try {
     for (let head = await readHead(reader); head; head = await readHead(reader)) {
       if (++entries > options.entriesMax + options.texts.length) throw invalid('it has too many entries')
@@ -87,6 +87,19 @@ export async function unpackTrees(archive: AsyncIterable<Buffer>, options: Optio
     for (const tree of trees.values()) tree.close()
   }
   return texts
+}
+
+/** What all of it will take on a disk. */
+export async function measureTrees(archive: AsyncIterable<Buffer>): Promise<number> {
+  const reader = new Reader(archive)
+  const room = new Room(Infinity)
+  let entries = 0
+  for (let head = await readHead(reader); head; head = await readHead(reader)) {
+    entries++
+    await new FileContent(undefined, room).putAll(reader, head.sizeBytes)
+    await reader.skip(paddingOf(head.sizeBytes))
+  }
+  return room.takenBytes + entries * diskBlockBytes
 }
 
 /** With the names that are too long for it, which stand before. */
@@ -141,11 +154,7 @@ class TreeWriter {
     return last
   }
 
-  async put(
-    names: readonly string[],
-    head: Head,
-    { reader, room }: { reader: Reader; room: { left: number } },
-  ): Promise<void> {
+  async put(names: readonly string[], head: Head, { reader, room }: { reader: Reader; room: Room }): Promise<void> {
     const name = names.at(-1)
     if (head.flag === '5') return this.#putFolder(names, head)
     if (name === undefined) throw invalid('it has a file where a folder should be')
@@ -299,16 +308,11 @@ function replacing<T>(path: Buffer, make: () => T): T {
 async function putFile(
   path: Buffer,
   { sizeBytes, mode, modifiedAt }: Head,
-  { reader, room, owner }: { reader: Reader; room: { left: number }; owner: Owner | undefined },
+  { reader, room, owner }: { reader: Reader; room: Room; owner: Owner | undefined },
 ): Promise<void> {
   const fd = replacing(path, () => openSync(path, fileFlags, 0o600))
   try {
-    const content = new FileContent(fd, room)
-    for (let at = 0; at < sizeBytes; ) {
-      const piece = await reader.some(sizeBytes - at)
-      content.put(piece, at)
-      at += piece.length
-    }
+    await new FileContent(fd, room).putAll(reader, sizeBytes)
     ftruncateSync(fd, sizeBytes)
     if (owner) fchownSync(fd, owner.uid, owner.gid)
     fchmodSync(fd, mode)
@@ -320,35 +324,61 @@ async function putFile(
 
 /** Writes what is not zeros, block by block: else a file that is mostly holes would not fit again where it came from. */
 class FileContent {
-  readonly #fd: number
-  readonly #room: { left: number }
+  readonly #fd: number | undefined
+  readonly #room: Room
   /** The last one that was written to. */
   #block = -1
 
-  constructor(fd: number, room: { left: number }) {
+  /** Without a file it is only measured. */
+  constructor(fd: number | undefined, room: Room) {
     this.#fd = fd
     this.#room = room
   }
 
-  /** Pieces come in order. */
-  put(piece: Buffer, at: number): void {
+  async putAll(reader: Reader, sizeBytes: number): Promise<void> {
+    for (let at = 0; at < sizeBytes; ) {
+      const piece = await reader.some(sizeBytes - at)
+      this.#put(piece, at)
+      at += piece.length
+    }
+  }
+
+  #put(piece: Buffer, at: number): void {
     let written = 0
     for (let from = 0; from < piece.length; ) {
       const to = Math.min(piece.length, from + diskBlockBytes - ((at + from) % diskBlockBytes))
       if (isZeros(piece, from, to)) {
-        writeAll(this.#fd, piece.subarray(written, from), at + written)
+        this.#write(piece.subarray(written, from), at + written)
         written = to
       } else this.#take(Math.floor((at + from) / diskBlockBytes))
       from = to
     }
-    writeAll(this.#fd, piece.subarray(written), at + written)
+    this.#write(piece.subarray(written), at + written)
   }
 
   #take(block: number): void {
     if (block === this.#block) return
     this.#block = block
-    this.#room.left -= diskBlockBytes
-    if (this.#room.left < 0) throw new StepError('disk_full', 'The files of the backup are more than the bot may have.')
+    this.#room.takeBlock()
+  }
+
+  #write(bytes: Buffer, at: number): void {
+    if (this.#fd !== undefined) writeAll(this.#fd, bytes, at)
+  }
+}
+
+class Room {
+  readonly #bytesMax: number
+  takenBytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  takeBlock(): void {
+    this.takenBytes += diskBlockBytes
+    if (this.takenBytes > this.#bytesMax)
+      throw new StepError('disk_full', 'The files of the backup are more than the bot may have.')
   }
 }
 

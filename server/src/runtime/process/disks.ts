@@ -233,7 +233,8 @@ export class Disks {
   async use(botId: string): Promise<DiskUse> {
     await this.open(botId)
     const folder = this.#folders.bot(botId)
-    if (!this.has(botId)) return { usedBytes: await measure(folder) }
+    // A restore has all of the bot's files beside those that it has: that is ours, and for a while.
+    if (!this.has(botId)) return { usedBytes: await measure(folder, this.#folders.staged(botId)) }
     const { blocks, bfree, bavail, bsize, files, ffree } = await statfs(folder)
     const usedBytes =
       (blocks - bfree) * bsize - Math.min(outputMb * mebibyte, outputOnDisk(this.#folders.output(botId)))
@@ -262,9 +263,9 @@ async function copyInto(image: string, folder: string): Promise<void> {
  * Follows no links, and gets in nobody's way. The bot may remove files meanwhile, which is no failure. Folders that it has
  * closed to itself, and so to us where we are the same user, are opened: else it could hide in them what it has.
  */
-export async function measure(folder: string): Promise<number> {
+export async function measure(folder: string, without?: string): Promise<number> {
   if (!existsSync(folder)) return 0
-  const first = await diskUse(folder)
+  const first = await diskUse(folder, without)
   if (!first.isClosed) return first.bytes
   await execute([
     'nice',
@@ -280,20 +281,22 @@ export async function measure(folder: string): Promise<number> {
     '{}',
     ';',
   ]).catch(passOver)
-  return (await diskUse(folder)).bytes
+  return (await diskUse(folder, without)).bytes
 }
 
 // Before it goes into each.
 const closedFolders = ['-type', 'd', '!', '-perm', '-u+rx']
 
-async function diskUse(folder: string): Promise<{ bytes: number; isClosed: boolean }> {
+async function diskUse(folder: string, without?: string): Promise<{ bytes: number; isClosed: boolean }> {
   const lines: string[] = []
-  await run(['nice', '-n', '19', 'du', '-s', '-x', '-B1', '--', folder], {
+  // Whatever it comes by twice it counts the first time only.
+  const first = without !== undefined && existsSync(without) ? [without] : []
+  await run(['nice', '-n', '19', 'du', '-s', '-x', '-B1', '--', ...first, folder], {
     env: { PATH: programFolders.join(':'), LC_ALL: 'C' },
     timeoutMs: 60_000,
     onLine: (line) => lines.push(line),
   }).catch(passOver)
-  const bytes = Number(lines.map((line) => /^\d+(?=\t)/.exec(line)?.[0]).find(Boolean) ?? 0)
+  const bytes = Number(lines.map((line) => /^\d+(?=\t)/.exec(line)?.[0]).findLast(Boolean) ?? 0)
   return {
     bytes,
     isClosed: lines.some((line) => /^du: cannot (read directory|access) .*: Permission denied$/.test(line)),

@@ -387,15 +387,27 @@ test('a backup in a store that is not configured any more fails, and keeps no ot
   assert.deepEqual([status, (error as { code: string }).code], ['failed', 'unavailable'])
 })
 
-test('an archive that is kept becomes a complete backup, whatever happens while that is written down', async () => {
+test('an archive that is kept becomes a complete backup, whatever happens while that is written down', async (t) => {
   const bot = await makeBot(server, ann)
+  const errors = t.mock.method(server.app.log, 'error')
   await server.pool.query('create sequence completions')
   await server.pool.query(`create function refuse() returns trigger language plpgsql as $$ begin
-    if nextval('completions') < 3 then raise 'not now'; end if;
+    if nextval('completions') < 4 then raise 'not now'; end if;
     return new; end $$`)
   await server.pool.query(`create trigger refuse before update on backups
     for each row when (new.status = 'completed' and old.status = 'running') execute function refuse()`)
   const { status, sizeBytes, id } = await backUp(bot)
+  const told = errors.mock.calls.filter(({ arguments: [, words] }) => String(words).includes('interrupted'))
+  assert.equal(told.length, 1, 'which is told once')
+  await server.pool.query('alter sequence completions restart')
+  const { body } = await bot.ask('POST #/backups')
+  await until('it to wait for seconds', async () => {
+    const [row] = await server.pool.query<{ last_value: string }>('select last_value from completions')
+    return Number(row?.last_value) >= 3
+  })
+  assert.equal((await bot.ask(`DELETE #/backups/${String(body['id'])}`)).status, 200, 'and can be given up meanwhile')
+  const rows = () => server.pool.query('select 1 from backups where id = $1', [body['id']])
+  await until('it to go', async () => (await rows()).length === 0)
   await server.pool.query('drop trigger refuse on backups')
   assert.deepEqual([status, sizeBytes], ['completed', readFileSync(archiveOf(bot, id)).length])
   assert.equal((await bot.events()).length, 1)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseAway } from '../db/pool.ts'
 import { NotNow } from '../deployments/deployer.ts'
 import type { Wakes } from '../jobs/wake.ts'
@@ -5,10 +6,12 @@ import { runBackup } from './backup.ts'
 import { type Keeper, Unwanted } from './keeper.ts'
 import { deleteBackup, findUnfinished, listDeleted, listNext, type Next } from './queries.ts'
 import { runRestore } from './restore.ts'
+import { Retries } from './retries.ts'
 
 const retryMs = 500
 // A store that is away may be so for hours.
 const storeRetryMs = 10_000
+const lookId = 'look'
 // Those that wait for their turn cost nothing but memory.
 const atOnceMax = 100
 
@@ -25,11 +28,13 @@ export class BackupWorker {
   readonly #keeper: Keeper
   readonly #running = new Map<string, Running>()
   readonly #stopping = new AbortController()
+  readonly #retries: Retries
   #deleting: Promise<void> = Promise.resolve()
   #retry: NodeJS.Timeout | undefined
 
   constructor(keeper: Keeper) {
     this.#keeper = keeper
+    this.#retries = new Retries(keeper.app.clock)
   }
 
   start(wakes: Wakes): void {
@@ -55,12 +60,17 @@ export class BackupWorker {
 
   #pump(): void {
     if (this.#stopping.signal.aborted) return
-    this.#look().catch((error: unknown) => {
-      const isAway = error instanceof DatabaseAway
-      if (!isAway) this.#keeper.app.log.error({ err: error }, 'backups cannot be read or removed')
-      clearTimeout(this.#retry) // however often we are woken, there is one
-      this.#retry = setTimeout(() => this.#pump(), isAway ? retryMs : storeRetryMs).unref()
-    })
+    this.#look().then(
+      () => this.#retries.forget(lookId),
+      (error: unknown) => {
+        const waitMs = this.#noteFailure(error, { id: lookId, words: 'backups cannot be read or removed' })
+        clearTimeout(this.#retry) // however often we are woken, there is one
+        this.#retry = setTimeout(
+          () => this.#pump(),
+          error instanceof DatabaseAway ? waitMs : Math.max(waitMs, storeRetryMs),
+        ).unref()
+      },
+    )
   }
 
   async #look(): Promise<void> {
@@ -100,17 +110,33 @@ export class BackupWorker {
     const abort = new AbortController()
     const run = next.kind === 'backup' ? runBackup : runRestore
     const done = run(this.#keeper, next.id, abort.signal)
-      .catch((error: unknown) => {
-        if (this.#stopping.signal.aborted || abort.signal.reason instanceof Unwanted) return undefined
-        // Neither done nor failed: it is taken up where it stands.
-        if (!(error instanceof DatabaseAway) && !(error instanceof NotNow))
-          this.#keeper.app.log.error({ err: error, [next.kind]: next.id }, 'a backup or a restore was interrupted')
-        return new Promise<void>((resolve) => setTimeout(resolve, retryMs))
-      })
+      .then(
+        () => this.#retries.forget(next.id),
+        (error: unknown) => this.#waitAfter(error, next, abort.signal),
+      )
       .finally(() => {
         this.#running.delete(next.bot_id)
         this.#pump()
       })
     this.#running.set(next.bot_id, { ...next, abort, done })
+  }
+
+  /** Neither done nor failed: it is taken up where it stands, unless nobody wants it any more. */
+  async #waitAfter(error: unknown, { kind, id }: Next, signal: AbortSignal): Promise<void> {
+    const ended = AbortSignal.any([signal, this.#stopping.signal])
+    if (!ended.aborted) {
+      const words = 'a backup or a restore was interrupted'
+      const waitMs = this.#noteFailure(error, { id, words, fields: { [kind]: id } })
+      await sleep(waitMs, undefined, { signal: ended }).catch(() => undefined) // whoever ended it waits for us
+    }
+    if (signal.reason instanceof Unwanted) this.#retries.forget(id)
+  }
+
+  /** Returns when to try again: soon if it was only not the time for it. */
+  #noteFailure(error: unknown, { id, words, fields }: { id: string; words: string; fields?: object }): number {
+    if (error instanceof DatabaseAway || error instanceof NotNow) return retryMs
+    const { waitMs, isNews } = this.#retries.fail(id)
+    if (isNews) this.#keeper.app.log.error({ err: error, ...fields }, words)
+    return waitMs
   }
 }

@@ -50,7 +50,10 @@ async function assertRefused(command: 'backup' | 'restore', file: string, how: H
 /** Remembers its first run in a file, which is its own and in no release. */
 const remembering = `
 const fs = require('fs')
-if (!fs.existsSync('memory')) fs.writeFileSync('memory', String(Math.random()))
+if (!fs.existsSync('memory')) {
+  fs.writeFileSync('memory', String(Math.random()))
+  fs.linkSync('memory', 'same memory')
+}
 console.log('memory ' + fs.readFileSync('memory', 'utf8') + ' ' + process.env.WORD)
 setInterval(() => fs.appendFileSync('beats', 'x'), 20)`
 
@@ -88,7 +91,9 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
   const [others, resting] = await host.as(otherKey, async () => [
     await makeBot(host, {
       'package.json': JSON.stringify({ main: 'index.js', dependencies: { ms: '2.1.3' } }),
-      'index.js': `console.log('day ' + require('ms')('1d')); setInterval(() => {}, 1000)`,
+      // One that does what it can to be in the way.
+      'index.js': `require('fs').mkdirSync('d/'.repeat(205), { recursive: true })
+        console.log('day ' + require('ms')('1d')); setInterval(() => {}, 1000)`,
     }),
     await makeBot(host, { 'index.js': remembering }),
   ])
@@ -116,7 +121,9 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
   await assertRefused('backup', archive, { dataDir: host.dataDir, passphrase: 'short', words: /12 characters/ })
   await assertRefused('backup', join(host.dataDir, 'x'), { dataDir: host.dataDir, words: /is inside of/ })
   await assertRefused('backup', archive, { dataDir: join(scratch, 'none'), words: /no instance/ })
-  await run('backup', archive, { dataDir: host.dataDir })
+  const words = await run('backup', archive, { dataDir: host.dataDir })
+  assert.match(words, new RegExp(`Left out: files/bots/${others}/.*: There are more than 200 folders`))
+  assert.match(words, /\n1 files or folders could not be read/)
   assert.equal(statSync(archive).mode & 0o777, 0o600)
   await assertRefused('backup', archive, { dataDir: host.dataDir, words: /is there already/ })
   const beats = () => statSync(join(host.dataDir, 'bots', own, 'home/beats')).size
@@ -144,6 +151,8 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
     assert.equal(await rescue.as(key, async () => (await rescue.ask('GET /me')).body['id']), me)
   // Every bot runs, with what it had.
   await rescue.untilState(own, 'running')
+  const names = ['memory', 'same memory'].map((name) => statSync(join(dataDir, 'bots', own, 'home', name)).ino)
+  assert.equal(new Set(names).size, 1, 'a file with two names is one')
   await waitFor('its line', async () => {
     return (await rescue.linesOf(own)).findLast((line) => line.startsWith('memory')) === `memory ${memory}`
   })

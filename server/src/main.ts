@@ -7,8 +7,9 @@ import { ensureOwner, type Welcome } from './auth/owner.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import type { App } from './context.ts'
 import { openDatabase } from './db/database.ts'
-import type { Pool } from './db/pool.ts'
+import type { Db, Pool } from './db/pool.ts'
 import { tx } from './db/tx.ts'
+import { whenBack } from './db/when-back.ts'
 import { type Listening, listen } from './http/listen.ts'
 import { readDashboard } from './info/dashboard.ts'
 import { shiftedClock, systemClock } from './lib/clock.ts'
@@ -67,7 +68,7 @@ async function start(): Promise<void> {
   const database = await openDatabase({ ...config, log, say: console.log })
   undo.push(() => database.close())
   stopping.signal.throwIfAborted()
-  await noteSecretKey(database.pool, secrets, log)
+  await whenBack(() => noteSecretKey(database.pool, secrets, log), stopping.signal)
 
   let url = config.publicUrl
   let botUrl: string | undefined
@@ -98,9 +99,10 @@ async function start(): Promise<void> {
   botUrl = await openDoorFor(listening, config, await work.putUpWalls())
   await work.start() // bots are told where we are
   // Only now: what is printed once has to lead to a server that answers.
-  const welcome = await tx(app.pool.db, (db) => ensureOwner(db, config, app.clock.now()))
+  const change = <T>(make: (db: Db) => Promise<T>) => whenBack(() => tx(app.pool.db, make), stopping.signal)
+  const welcome = await change((db) => ensureOwner(db, config, app.clock.now()))
   const { bootstrapListing } = config
-  if (bootstrapListing) await tx(app.pool.db, (db) => ensureListing(db, bootstrapListing, app.clock.now()))
+  if (bootstrapListing) await change((db) => ensureListing(db, bootstrapListing, app.clock.now()))
   startHousekeeping(app, stopping.signal)
   isStarted = true
   console.log(banner(url, { welcome, walls: work.runtime.walls }))

@@ -116,7 +116,8 @@ export class Pool {
    */
   async listen(channel: string, heard: (payload: string | undefined) => void): Promise<void> {
     this.#listeners.set(channel, heard)
-    await this.#sentinel?.query(`listen ${channel}`)
+    // If that connection is lost meanwhile, the next one listens to all of them.
+    await this.#sentinel?.query(`listen ${channel}`).catch((error: unknown) => this.#lost(error))
   }
 
   async close(): Promise<void> {

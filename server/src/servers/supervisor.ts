@@ -1,6 +1,7 @@
 import type { App } from '../context.ts'
 import { DatabaseAway } from '../db/pool.ts'
 import { tx } from '../db/tx.ts'
+import { whenBack } from '../db/when-back.ts'
 import type { Wakes } from '../jobs/wake.ts'
 import { isDiskFull } from '../lib/disk-full.ts'
 import { newId } from '../lib/ids.ts'
@@ -60,7 +61,8 @@ export class Supervisor {
   /** Finds again what was running, and goes on with what was under way. */
   async start(): Promise<void> {
     const { app, runtime, output, nodeId, wakes } = this.#options
-    const inUse = new Set((await listServersInUse(app.pool.db, nodeId)).map(({ bot_id }) => bot_id))
+    const servers = await whenBack(() => listServersInUse(app.pool.db, nodeId), this.#stopping.signal)
+    const inUse = new Set(servers.map(({ bot_id }) => bot_id))
     for (const { id, botId, exit } of await runtime.list()) {
       inUse.add(botId)
       if (!exit) output.follow(botId, id)

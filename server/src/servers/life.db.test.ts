@@ -1,6 +1,6 @@
 // Servers that really crash, restart, expire and are found again.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTestServer } from '../../test/api.ts'
 import { startGitServer } from '../../test/git-server.ts'
@@ -21,138 +21,142 @@ console.log('up')
 setTimeout(() => { console.error('last words'); process.exit(3) }, isFirst ? 3500 : 0)
 `
 
-test('each crash is told; restarts wait 1, 2, 4, 8 seconds, and the fifth crash in two minutes is the last', async () => {
-  const { server, ann } = await startHost()
-  const { url } = await git.addRepo('loop', { 'index.js': dying })
-  const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
-  assert.equal((await bot.deploy())['status'], 'succeeded')
-  const crash = await until('the first crash', async () => {
-    const { body } = await bot.ask('GET @/resources')
-    return body['state'] === 'crashed' && body
+// Several at once: they mostly wait.
+describe('servers', { concurrency: 3 }, () => {
+  test('each crash is told; restarts wait 1, 2, 4, 8 seconds, and the fifth crash in two minutes is the last', async () => {
+    const { server, ann } = await startHost()
+    const { url } = await git.addRepo('loop', { 'index.js': dying })
+    const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
+    assert.equal((await bot.deploy())['status'], 'succeeded')
+    const crash = await until('the first crash', async () => {
+      const { body } = await bot.ask('GET @/resources')
+      return body['state'] === 'crashed' && body
+    })
+    const exit = crash['lastExit'] as { code: number; signal: null; oomKilled: boolean; at: string }
+    assert.deepEqual([exit.code, exit.signal, exit.oomKilled], [3, null, false])
+    assert.equal(Date.parse(String(crash['restartAt'])) - Date.parse(exit.at), 1000)
+    assert.deepEqual((await bot.ask('GET #')).body['server'], {
+      identifier: bot.identifier,
+      state: 'crashed',
+      restartAt: crash['restartAt'],
+    })
+    const last = await until('the last crash', async () => {
+      const { body } = await bot.ask('GET @/resources')
+      return body['state'] === 'crashed' && body['restartAt'] === null && body
+    })
+    assert.equal(last['restarts'], 4)
+    const crashes = (await bot.events()).filter(({ event }) => event === 'server.crashed')
+    assert.equal(crashes.length, 5)
+    for (const { lastLog, botName } of crashes) {
+      assert.match(String(lastLog), /last words/)
+      assert.equal(botName, 'x')
+    }
+    const times = crashes.map(({ timestamp }) => Date.parse(String(timestamp)))
+    const waits = times.slice(1).map((at, index) => Math.floor((at - (times[index] ?? 0)) / 1000))
+    for (const [index, wait] of [1, 2, 4, 8].entries())
+      assert((waits[index] ?? 0) >= wait && (waits[index] ?? 0) <= wait + 3, String(waits))
+    await sleep(1_500)
+    assert.equal((await bot.events()).length, 6, 'nothing more happens')
+    assert.equal((await bot.ask('POST @/power', { signal: 'start' })).body['state'], 'starting')
+    await until('a crash after a start', async () => (await bot.events()).length === 7)
+    assert.equal((await bot.ask('POST @/power', { signal: 'stop' })).body['state'], 'offline')
+    await sleep(1_500)
+    assert.deepEqual([await bot.state(), (await bot.events()).length], ['offline', 7], 'a stop ends the waiting')
   })
-  const exit = crash['lastExit'] as { code: number; signal: null; oomKilled: boolean; at: string }
-  assert.deepEqual([exit.code, exit.signal, exit.oomKilled], [3, null, false])
-  assert.equal(Date.parse(String(crash['restartAt'])) - Date.parse(exit.at), 1000)
-  assert.deepEqual((await bot.ask('GET #')).body['server'], {
-    identifier: bot.identifier,
-    state: 'crashed',
-    restartAt: crash['restartAt'],
+
+  test('a bot that runs out of its heap is said to have run out of memory', async () => {
+    const { server, ann } = await startHost()
+    const { url } = await git.addRepo('heap', {
+      'index.js':
+        "setTimeout(() => { const all = []; for (;;) all.push(new Array(1e6).fill('x' + all.length)) }, 3500)",
+    })
+    const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
+    await bot.ask('PUT @/startup/variable', { key: 'NODE_OPTIONS', value: '--max-old-space-size=32' })
+    await bot.deploy()
+    const body = await until('the crash', async () => {
+      const answer = await bot.ask('GET @/resources')
+      return answer.body['lastExit'] !== null && answer.body
+    })
+    assert.equal((body['lastExit'] as { oomKilled: boolean }).oomKilled, true)
   })
-  const last = await until('the last crash', async () => {
-    const { body } = await bot.ask('GET @/resources')
-    return body['state'] === 'crashed' && body['restartAt'] === null && body
+
+  test('a bot stops the moment it expires, keeps what it has, and runs again when it is renewed', async () => {
+    const { server, ann } = await startHost()
+    const [bot, idle] = [await makeBot(server, ann), await makeBot(server, ann)]
+    await bot.ask('PUT @/startup/variable', { key: 'A', value: 'b' })
+    await bot.deploy()
+    server.clock.advance(7 * day)
+    await bot.untilState('offline')
+    assert.equal((await bot.ask('GET #')).body['status'], 'expired')
+    assert.equal((await bot.ask('POST @/power', { signal: 'start' })).body['code'], 'bot_expired')
+    assert.equal((await bot.ask('GET @/startup')).status, 200)
+    assert.deepEqual((await bot.events()).length, 1, 'no crash')
+    assert.equal((await bot.ask('POST #/renew')).status, 200)
+    await bot.untilState('running')
+    await idle.ask('POST #/renew')
+    assert.equal(await idle.state(), 'offline')
   })
-  assert.equal(last['restarts'], 4)
-  const crashes = (await bot.events()).filter(({ event }) => event === 'server.crashed')
-  assert.equal(crashes.length, 5)
-  for (const { lastLog, botName } of crashes) {
-    assert.match(String(lastLog), /last words/)
-    assert.equal(botName, 'x')
-  }
-  const times = crashes.map(({ timestamp }) => Date.parse(String(timestamp)))
-  const waits = times.slice(1).map((at, index) => Math.floor((at - (times[index] ?? 0)) / 1000))
-  for (const [index, wait] of [1, 2, 4, 8].entries())
-    assert((waits[index] ?? 0) >= wait && (waits[index] ?? 0) <= wait + 3, String(waits))
-  await sleep(1_500)
-  assert.equal((await bot.events()).length, 6, 'nothing more happens')
-  assert.equal((await bot.ask('POST @/power', { signal: 'start' })).body['state'], 'starting')
-  await until('a crash after a start', async () => (await bot.events()).length === 7)
-  assert.equal((await bot.ask('POST @/power', { signal: 'stop' })).body['state'], 'offline')
-  await sleep(1_500)
-  assert.deepEqual([await bot.state(), (await bot.events()).length], ['offline', 7], 'a stop ends the waiting')
-})
 
-test('a bot that runs out of its heap is said to have run out of memory', async () => {
-  const { server, ann } = await startHost()
-  const { url } = await git.addRepo('heap', {
-    'index.js': "setTimeout(() => { const all = []; for (;;) all.push(new Array(1e6).fill('x' + all.length)) }, 3500)",
+  test('a bot that expires while nobody is there is stopped at the next start; the others are found again', async () => {
+    const first = await startHost()
+    const { server, ann } = first
+    const bots = [await makeBot(server, ann), await makeBot(server, ann)] as const
+    await Promise.all(bots.map((bot) => bot.deploy()))
+    await bots[1].ask('POST #/renew')
+    const startedAt = (await server.work.runtime.list())
+      .map(({ startedAt: at }) => at.getTime())
+      .toSorted((a, b) => a - b)
+    await server.close()
+    server.clock.advance(7 * day)
+    const { pool, clock } = server
+    const next = await startTestServer({ isWorking: true, pool, clock, dataDir: server.app.config.dataDir })
+    const [expired, kept] = bots.map((bot) => botOf(next, ann, bot)) as [(typeof bots)[0], (typeof bots)[0]]
+    await expired.untilState('offline')
+    assert.equal(await kept.state(), 'running')
+    const [still] = await next.work.runtime.list()
+    assert(startedAt.includes(still?.startedAt.getTime() ?? 0), 'the same process')
   })
-  const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
-  await bot.ask('PUT @/startup/variable', { key: 'NODE_OPTIONS', value: '--max-old-space-size=32' })
-  await bot.deploy()
-  const body = await until('the crash', async () => {
-    const answer = await bot.ask('GET @/resources')
-    return answer.body['lastExit'] !== null && answer.body
+
+  test('a bot that exits with 0 by itself has crashed too', async () => {
+    const { server, ann } = await startHost()
+    const { url } = await git.addRepo('done', { 'index.js': "setTimeout(() => console.log('done'), 3500)" })
+    const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
+    await bot.deploy()
+    await bot.untilState('crashed')
+    assert.equal((await bot.events()).at(-1)?.['event'], 'server.crashed')
   })
-  assert.equal((body['lastExit'] as { oomKilled: boolean }).oomKilled, true)
-})
 
-test('a bot stops the moment it expires, keeps what it has, and runs again when it is renewed', async () => {
-  const { server, ann } = await startHost()
-  const [bot, idle] = [await makeBot(server, ann), await makeBot(server, ann)]
-  await bot.ask('PUT @/startup/variable', { key: 'A', value: 'b' })
-  await bot.deploy()
-  server.clock.advance(7 * day)
-  await bot.untilState('offline')
-  assert.equal((await bot.ask('GET #')).body['status'], 'expired')
-  assert.equal((await bot.ask('POST @/power', { signal: 'start' })).body['code'], 'bot_expired')
-  assert.equal((await bot.ask('GET @/startup')).status, 200)
-  assert.deepEqual((await bot.events()).length, 1, 'no crash')
-  assert.equal((await bot.ask('POST #/renew')).status, 200)
-  await bot.untilState('running')
-  await idle.ask('POST #/renew')
-  assert.equal(await idle.state(), 'offline')
-})
-
-test('a bot that expires while nobody is there is stopped at the next start; the others are found again', async () => {
-  const first = await startHost()
-  const { server, ann } = first
-  const bots = [await makeBot(server, ann), await makeBot(server, ann)] as const
-  await Promise.all(bots.map((bot) => bot.deploy()))
-  await bots[1].ask('POST #/renew')
-  const startedAt = (await server.work.runtime.list())
-    .map(({ startedAt: at }) => at.getTime())
-    .toSorted((a, b) => a - b)
-  await server.close()
-  server.clock.advance(7 * day)
-  const { pool, clock } = server
-  const next = await startTestServer({ isWorking: true, pool, clock, dataDir: server.app.config.dataDir })
-  const [expired, kept] = bots.map((bot) => botOf(next, ann, bot)) as [(typeof bots)[0], (typeof bots)[0]]
-  await expired.untilState('offline')
-  assert.equal(await kept.state(), 'running')
-  const [still] = await next.work.runtime.list()
-  assert(startedAt.includes(still?.startedAt.getTime() ?? 0), 'the same process')
-})
-
-test('a bot that exits with 0 by itself has crashed too', async () => {
-  const { server, ann } = await startHost()
-  const { url } = await git.addRepo('done', { 'index.js': "setTimeout(() => console.log('done'), 3500)" })
-  const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
-  await bot.deploy()
-  await bot.untilState('crashed')
-  assert.equal((await bot.events()).at(-1)?.['event'], 'server.crashed')
-})
-
-test('a restart that is asked for while a release is on trial is made after it', async () => {
-  const { server, ann } = await startHost()
-  const { url } = await git.addRepo('early', { 'index.js': "console.log('up'); setInterval(() => {}, 1000)" })
-  const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
-  const { body } = await bot.ask('POST /deployments', { botId: bot.id })
-  await bot.untilLine('up')
-  const [first] = await server.work.runtime.list()
-  await bot.ask('PUT @/startup/variable', { key: 'A', value: 'b' })
-  await bot.ask('POST @/power', { signal: 'restart' })
-  assert.equal((await bot.ended(body['id']))['status'], 'succeeded')
-  await until('the restart', async () => (await bot.lines()).filter((line) => line === 'up').length === 2)
-  await bot.untilState('running')
-  assert.notEqual((await server.work.runtime.list())[0]?.id, first?.id)
-})
-
-test('a bot that ends by itself at the moment that it is stopped is offline, and no crash', async () => {
-  const { server, ann } = await startHost()
-  const bot = await makeBot(server, ann)
-  await bot.deploy()
-  const { supervisor, runtime } = server.work
-  await supervisor.exclusively(bot.id, async () => {
-    const seen = await findServer(server.pool.db, bot.id)
-    assert(seen?.instance_id)
-    await runtime.stop(seen.instance_id, 0)
-    await bot.ask('POST @/power', { signal: 'stop' })
-    await supervisor.recordCrash(seen, { code: 1, signal: null, oomKilled: false, at: server.clock.now() })
+  test('a restart that is asked for while a release is on trial is made after it', async () => {
+    const { server, ann } = await startHost()
+    const { url } = await git.addRepo('early', { 'index.js': "console.log('up'); setInterval(() => {}, 1000)" })
+    const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
+    const { body } = await bot.ask('POST /deployments', { botId: bot.id })
+    await bot.untilLine('up')
+    const [first] = await server.work.runtime.list()
+    await bot.ask('PUT @/startup/variable', { key: 'A', value: 'b' })
+    await bot.ask('POST @/power', { signal: 'restart' })
+    assert.equal((await bot.ended(body['id']))['status'], 'succeeded')
+    await until('the restart', async () => (await bot.lines()).filter((line) => line === 'up').length === 2)
+    await bot.untilState('running')
+    assert.notEqual((await server.work.runtime.list())[0]?.id, first?.id)
   })
-  await bot.untilState('offline')
-  assert.deepEqual(
-    (await bot.events()).map(({ event }) => event),
-    ['deploy.completed'],
-  )
+
+  test('a bot that ends by itself at the moment that it is stopped is offline, and no crash', async () => {
+    const { server, ann } = await startHost()
+    const bot = await makeBot(server, ann)
+    await bot.deploy()
+    const { supervisor, runtime } = server.work
+    await supervisor.exclusively(bot.id, async () => {
+      const seen = await findServer(server.pool.db, bot.id)
+      assert(seen?.instance_id)
+      await runtime.stop(seen.instance_id, 0)
+      await bot.ask('POST @/power', { signal: 'stop' })
+      await supervisor.recordCrash(seen, { code: 1, signal: null, oomKilled: false, at: server.clock.now() })
+    })
+    await bot.untilState('offline')
+    assert.deepEqual(
+      (await bot.events()).map(({ event }) => event),
+      ['deploy.completed'],
+    )
+  })
 })

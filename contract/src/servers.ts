@@ -94,10 +94,11 @@ export const servers = {
     access: 'caller',
     tag,
     summary: 'What a server used, by the minute, oldest first',
+    description: 'Kept for 7 days; of what is older than a day, one minute of ten.',
     params,
     query: Type.Object({
       minutes: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1440, default: 60, 'x-takes': 'a whole number from 1 to 1440' }),
+        Type.Integer({ minimum: 1, maximum: 10_080, default: 60, 'x-takes': 'a whole number from 1 to 10080' }),
       ),
     }),
     answers: {
@@ -108,6 +109,7 @@ export const servers = {
           memoryBytes: Type.Integer(),
           networkRxBytes: Type.Integer(),
           networkTxBytes: Type.Integer(),
+          diskBytes: Nullable(Type.Integer({ description: 'Null: it was not looked at.' })),
         }),
       ),
     },

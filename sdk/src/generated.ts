@@ -1149,6 +1149,8 @@ export interface Operations {
         readonly memoryBytes: number
         readonly networkRxBytes: number
         readonly networkTxBytes: number
+        /** Null: it was not looked at. */
+        readonly diskBytes: number | null
       }[]
     }
   }

@@ -342,6 +342,7 @@ interface ResourceSamplesTable {
   memory_bytes: string
   network_rx_bytes: string
   network_tx_bytes: string
+  disk_bytes: string | null
 }
 
 /** Comes out as text, because it may be larger than a number; the platform's are not. */

@@ -49,6 +49,9 @@ test('without a disk of its own a bot that has too much is stopped and told why,
   await bot.untilState('running')
   await server.work.diskWatch.look()
   assert.equal(await bot.state(), 'running')
+  await server.work.resources.keep()
+  const { data } = (await bot.ask('GET @/resources/history')).body as { data: { diskBytes: number }[] }
+  assert((data[0]?.diskBytes ?? 0) > 0, 'what the watch saw is in the history')
 })
 
 test('on a disk of its own a bot gets an error, and its owner a line, once', async (t) => {

@@ -3,6 +3,7 @@ import { DatabaseAway } from '../db/pool.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Output } from './output.ts'
 import { findServer } from './queries.ts'
+import type { Resources } from './resources.ts'
 import type { Supervisor } from './supervisor.ts'
 
 const everyMs = 30_000
@@ -18,6 +19,7 @@ interface Options {
   readonly runtime: Runtime
   readonly supervisor: Supervisor
   readonly output: Output
+  readonly resources: Resources
 }
 
 /**
@@ -72,8 +74,9 @@ export class DiskWatch {
   }
 
   async #lookAt(botId: string): Promise<void> {
-    const { app, runtime, supervisor } = this.#options
+    const { app, runtime, supervisor, resources } = this.#options
     const { usedBytes, fullness } = await runtime.disk(botId)
+    resources.noteDisk(botId, usedBytes)
     // What nearly all have: no need to ask who it is.
     if (fullness !== undefined && fullness < nearly - relief) return this.forget(botId)
     const server = await findServer(app.pool.db, botId)

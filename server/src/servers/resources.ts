@@ -5,7 +5,10 @@ import type { Instance, Runtime, Stats } from '../runtime/runtime.ts'
 import type { Server } from './queries.ts'
 
 const minuteMs = 60_000
-const historyMs = 24 * 60 * minuteMs
+const dayMs = 24 * 60 * minuteMs
+const historyMs = 7 * dayMs
+/** Thinned out when they become a day old: a stretch of that time that is longer than any pause between two looks. */
+const thinningMs = 60 * minuteMs
 /** Two samples closer than this would be noise: the one before is answered. */
 const freshMs = 1_000
 const diskFreshMs = minuteMs
@@ -31,7 +34,7 @@ export class Resources {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.#keep(), minuteMs).unref()
+    this.#timer = setInterval(() => void this.keep(), minuteMs).unref()
   }
 
   close(): void {
@@ -76,7 +79,13 @@ export class Resources {
       memoryBytes: Number(row.memory_bytes),
       networkRxBytes: Number(row.network_rx_bytes),
       networkTxBytes: Number(row.network_tx_bytes),
+      diskBytes: row.disk_bytes === null ? null : Number(row.disk_bytes),
     }))
+  }
+
+  /** By whoever has looked anyway: the history has only what is known. */
+  noteDisk(botId: string, bytes: number): void {
+    this.#disks.set(botId, { bytes, atMs: Date.now() })
   }
 
   forget(botId: string): void {
@@ -103,12 +112,12 @@ export class Resources {
     const known = this.#disks.get(botId)
     if (known && Date.now() - known.atMs < diskFreshMs) return known.bytes
     const { usedBytes } = await this.#runtime.disk(botId)
-    this.#disks.set(botId, { bytes: usedBytes, atMs: Date.now() })
+    this.noteDisk(botId, usedBytes)
     return usedBytes
   }
 
   /** One statement for all of them. */
-  async #keep(): Promise<void> {
+  async keep(): Promise<void> {
     const { pool, clock, log } = this.#app
     try {
       const running = (await this.#runtime.list()).filter(({ exit }) => !exit)
@@ -116,14 +125,19 @@ export class Resources {
       const kept = rows.filter((row) => row !== undefined)
       if (kept.length > 0)
         await pool.query(
-          `insert into resource_samples (bot_id, at, cpu_percent, memory_bytes, network_rx_bytes, network_tx_bytes)
-           select r.bot_id, $2, r.cpu, r.memory, r.rx, r.tx
-           from jsonb_to_recordset($1::jsonb) as r (bot_id text, cpu real, memory bigint, rx bigint, tx bigint)
+          `insert into resource_samples (bot_id, at, cpu_percent, memory_bytes, network_rx_bytes, network_tx_bytes, disk_bytes)
+           select r.bot_id, $2, r.cpu, r.memory, r.rx, r.tx, r.disk
+           from jsonb_to_recordset($1::jsonb) as r (bot_id text, cpu real, memory bigint, rx bigint, tx bigint, disk bigint)
            join bots on bots.id = r.bot_id
            on conflict do nothing`,
           [JSON.stringify(kept), clock.now()],
         )
-      await pool.query('delete from resource_samples where at < $1', [new Date(clock.now().getTime() - historyMs)])
+      const ago = (ms: number) => new Date(clock.now().getTime() - ms)
+      await pool.query('delete from resource_samples where at < $1', [ago(historyMs)])
+      await pool.query(
+        'delete from resource_samples where at between $1 and $2 and extract(minute from at)::integer % 10 <> 0',
+        [ago(dayMs + thinningMs), ago(dayMs)],
+      )
     } catch (error) {
       // The next minute is another one; a gap in a chart harms nobody.
       if (!(error instanceof DatabaseAway)) log.error({ err: error }, 'resources could not be recorded')
@@ -134,6 +148,7 @@ export class Resources {
     const sample = await this.#sample(botId, id)
     if (!sample) return undefined
     const { cpuPercent, memoryBytes, networkRxBytes, networkTxBytes } = sample
-    return { bot_id: botId, cpu: cpuPercent, memory: memoryBytes, rx: networkRxBytes, tx: networkTxBytes }
+    const disk = this.#disks.get(botId)?.bytes
+    return { bot_id: botId, cpu: cpuPercent, memory: memoryBytes, rx: networkRxBytes, tx: networkTxBytes, disk }
   }
 }

@@ -47,6 +47,28 @@ test('a server that was never deployed has zeros, takes variables, and starts by
   assert.deepEqual(rows, [{ bot_id: id, source: 'power', status: 'queued' }])
 })
 
+test('the history goes back seven days, by the minute for the last one of them', async () => {
+  const { server, id, ask } = await setUp()
+  const ten = 10 * 60_000
+  const [day, week] = [24 * 60, 7 * 24 * 60]
+  server.clock.advance(ten - (server.clock.now().getTime() % ten))
+  const now = server.clock.now().getTime()
+  const agesIn = async (minutes: number) => {
+    const { body } = await ask(`GET @/resources/history?minutes=${minutes}`)
+    return (body['data'] as { at: string }[]).map(({ at }) => (now - Date.parse(at)) / 60_000)
+  }
+  for (const age of [1, 2, day - 1, day + 1, day + 10, week - 10, week + 1])
+    await server.pool.query('insert into resource_samples values ($1, $2, 1, 2, 3, 4, 5)', [
+      id,
+      new Date(now - age * 60_000),
+    ])
+  await server.work.resources.keep()
+  assert.deepEqual(await agesIn(week), [week - 10, day + 10, day - 1, 2, 1])
+  assert.deepEqual(await agesIn(60), [2, 1])
+  assert.equal((await ask(`GET @/resources/history?minutes=${week + 1}`)).status, 400)
+  assert.equal((await server.pool.query('select * from resource_samples')).length, 5)
+})
+
 test('power takes three words and nothing else', async () => {
   const { ask } = await setUp()
   for (const body of [{}, { signal: 'kill' }, { signal: 'START' }, { signal: null }, { signal: ['start'] }])

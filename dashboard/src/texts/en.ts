@@ -1,3 +1,4 @@
+import { codes } from './en-errors.ts'
 import { hosting } from './en-hosting.ts'
 
 const units: readonly [string, string, string, string] = ['d', 'h', 'min', 's']
@@ -72,6 +73,7 @@ export const en = {
     title: 'That did not work',
     load: 'This could not be loaded',
     network: 'The server cannot be reached. Check your connection, or whether the server runs, and try again.',
+    serverSays: (detail: string) => `The server says: ${detail}`,
     request: (id: string) => `Request ${id}`,
     page: 'Something on this page broke',
     pageHint: 'The rest of the dashboard still works. If it happens again, tell whoever runs this server.',
@@ -79,16 +81,7 @@ export const en = {
     missing: 'There is nothing here',
     missingHint: 'The address is wrong, or what was here is gone or belongs to somebody else.',
     goHome: 'Go to the start page',
-    remedies: {
-      bot_expired: 'Renew the bot, then try again.',
-      limit_reached: 'Remove something that you no longer need, or ask whoever runs this server for more.',
-      codehost_not_connected: 'Connect your account on the code host first.',
-      codehost_not_configured: 'Whoever runs this server has not set up a code host.',
-      url_not_allowed: 'Use a public address.',
-      rate_limited: 'Wait a moment, then try again.',
-      unavailable: 'The database is away. It usually comes back by itself within seconds.',
-      invalid_state: 'Something changed in the meantime. Look at the present state and try again.',
-    } as Readonly<Record<string, string>>,
+    codes,
   },
   login: {
     title: 'Sign in to Botberth',

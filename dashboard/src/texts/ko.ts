@@ -1,3 +1,4 @@
+import { codesKo } from './ko-errors.ts'
 import { hostingKo } from './ko-hosting.ts'
 import type { Texts } from './texts.ts'
 
@@ -71,6 +72,7 @@ export const ko: Texts = {
     title: '처리하지 못했습니다',
     load: '불러오지 못했습니다',
     network: '서버에 연결할 수 없습니다. 인터넷 연결과 서버 상태를 확인한 뒤 다시 시도하세요.',
+    serverSays: (detail) => `서버의 답: ${detail}`,
     request: (id) => `요청 ${id}`,
     page: '이 페이지에 문제가 생겼습니다',
     pageHint: '다른 페이지는 정상입니다. 반복되면 서버 운영자에게 알려 주세요.',
@@ -78,16 +80,7 @@ export const ko: Texts = {
     missing: '페이지를 찾을 수 없습니다',
     missingHint: '주소가 틀렸거나, 삭제되었거나, 다른 사람의 것입니다.',
     goHome: '홈으로 가기',
-    remedies: {
-      bot_expired: '봇을 연장한 뒤 다시 시도하세요.',
-      limit_reached: '필요 없는 것을 지우거나 운영자에게 한도를 늘려 달라고 하세요.',
-      codehost_not_connected: '먼저 코드 호스트 계정을 연결하세요.',
-      codehost_not_configured: '서버 운영자가 코드 호스트를 설정하지 않았습니다.',
-      url_not_allowed: '공개된 주소를 사용하세요.',
-      rate_limited: '잠시 기다린 뒤 다시 시도하세요.',
-      unavailable: '데이터베이스에 연결할 수 없습니다. 보통 몇 초 안에 회복됩니다.',
-      invalid_state: '그사이 상태가 바뀌었습니다. 현재 상태를 확인하고 다시 시도하세요.',
-    },
+    codes: codesKo,
   },
   login: {
     title: 'Botberth 로그인',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { errors } from '@botberth/contract/errors.ts'
 import { en } from './en.ts'
 import { ko } from './ko.ts'
 
@@ -28,6 +29,11 @@ suite('the two languages of the dashboard', () => {
     for (const [path, text] of [...english, ...korean]) assert.notEqual(text.trim(), '', path)
     for (const [path, text] of english) if (!foreign.includes(path)) assert(!/\p{Script=Hangul}/u.test(text), path)
     for (const [path, text] of korean) if (!foreign.includes(path)) assert.match(text, /\p{Script=Hangul}/u, path)
+  })
+
+  test('have a sentence for every refusal that the contract declares, and for no other', () => {
+    const declared = [...Object.keys(errors), 'unknown'].toSorted()
+    for (const texts of [en, ko]) assert.deepEqual(Object.keys(texts.errors.codes).toSorted(), declared)
   })
 
   test('say all that they are given', () => {

@@ -13,12 +13,16 @@ interface Props {
 export function ErrorCard({ error, title, onRetry }: Props) {
   const t = useTexts()
   const known = error instanceof BotberthError ? error : undefined
-  const remedy = known && t.errors.remedies[known.code]
   return (
     <Alert color="red" role="alert" icon={<Icon name="warning" />} title={title ?? t.errors.title}>
       <Text size="sm" className="break">
-        {messageOf(error, t.errors.network)}
+        {known ? t.errors.codes[known.code] : messageOf(error, t.errors.network)}
       </Text>
+      {known && (
+        <Text size="sm" mt={4} c="dimmed" className="break">
+          {t.errors.serverSays(known.message)}
+        </Text>
+      )}
       {known && known.errors.length > 0 && (
         <List size="sm" mt="xs">
           {known.errors.map(({ pointer, detail }) => (
@@ -27,11 +31,6 @@ export function ErrorCard({ error, title, onRetry }: Props) {
             </List.Item>
           ))}
         </List>
-      )}
-      {remedy && (
-        <Text size="sm" mt="xs">
-          {remedy}
-        </Text>
       )}
       {known?.requestId && (
         <Text size="xs" c="dimmed" mt="xs">

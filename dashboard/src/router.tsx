@@ -7,6 +7,7 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { isSignedOut } from './api.ts'
+import { readRange } from './logs/range.ts'
 import { Login } from './pages/login/Login.tsx'
 import { SignedIn } from './pages/login/SignedIn.tsx'
 import { MissingPage, PageBroken } from './pages/Missing.tsx'
@@ -91,6 +92,7 @@ const overview = createRoute({
 const logs = createRoute({
   getParentRoute: () => bot,
   path: '/logs',
+  validateSearch: readRange,
   component: lazyRouteComponent(() => import('./pages/bot/Logs.tsx'), 'Logs'),
 })
 const deployments = createRoute({

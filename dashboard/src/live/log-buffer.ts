@@ -5,7 +5,7 @@ export type LogLine = LogLines['data'][number]
 export type LogEntry = LogLine | { readonly seq: number; readonly skipped: number }
 
 /** As many as the browser holds; the oldest go first. */
-const linesMax = 50_000
+export const linesMax = 50_000
 
 /** The lines of one log without a hole, whatever order they come in. */
 export class LogBuffer {

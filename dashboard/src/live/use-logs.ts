@@ -1,12 +1,14 @@
 import type { LogLines, LogsQuery } from '@botberth/sdk'
 import { useEffect, useMemo, useState } from 'react'
+import type { LogRange } from '../logs/range.ts'
 import { hub } from './hub.ts'
-import { LogBuffer, type LogEntry } from './log-buffer.ts'
+import { LogBuffer, type LogEntry, linesMax } from './log-buffer.ts'
 
 const pageLines = 1_000
 
 export interface LogSource {
   readonly topic: string
+  readonly range?: LogRange | undefined
   read(query: LogsQuery): Promise<LogLines>
 }
 
@@ -20,9 +22,9 @@ export interface Logs {
   retry(): void
 }
 
-/** Reads a log and keeps it up to date. */
+/** Reads a log and keeps it up to date, unless only lines of the past are wanted. */
 export function useLogs(source: LogSource): Logs {
-  const reader = useMemo(() => new LogReader(source), [source.topic])
+  const reader = useMemo(() => new LogReader(source), [source])
   const [, redraw] = useState(0)
   useEffect(() => reader.open(() => redraw((count) => count + 1)), [reader])
   return reader
@@ -50,6 +52,7 @@ class LogReader implements Logs {
   open(changed: () => void): () => void {
     this.#changed = changed
     this.#catchUp()
+    if (this.#source.range?.until !== undefined) return () => (this.#changed = () => {})
     const unwatch = hub.watch(this.#source.topic, {
       onEvent: (event) => {
         if (event.type !== 'logs' || this.isLoading) return
@@ -69,7 +72,7 @@ class LogReader implements Logs {
   loadEarlier = async (): Promise<void> => {
     const { data, before } = await this.#source.read({ before: this.#buffer.firstSeq, tail: pageLines })
     this.#buffer.prepend(data)
-    this.hasEarlier = before !== null && data.length > 0
+    this.hasEarlier = before !== null && data.length > 0 && this.entries.length < linesMax
     this.#paint()
   }
 

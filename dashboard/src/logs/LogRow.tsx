@@ -1,15 +1,17 @@
-import { levelOf } from '@botberth/sdk'
 import { notifications } from '@mantine/notifications'
 import { memo, type Ref } from 'react'
-import type { LogEntry } from '../live/log-buffer.ts'
 import { useTexts } from '../texts/texts.ts'
+import { Icon } from '../ui/Icon.tsx'
+import { TextLink } from '../ui/Links.tsx'
 import { Line } from './Line.tsx'
+import { levelOf } from './level.ts'
+import { isCrash, type LogItem, type Marker, momentOf } from './markers.ts'
 
 interface Props {
   readonly ref?: Ref<HTMLDivElement> | undefined
   readonly index: number
   readonly start: number
-  readonly entry: LogEntry
+  readonly entry: LogItem
   readonly hasTime: boolean
   readonly query: string
   readonly isCurrent: boolean
@@ -19,6 +21,12 @@ interface Props {
 export const LogRow = memo(function LogRow({ ref, index, start, entry, hasTime, query, isCurrent, isMarked }: Props) {
   const t = useTexts()
   const place = { ref, className: 'log-line', 'data-index': index, style: { transform: `translateY(${start}px)` } }
+  if ('deployment' in entry)
+    return (
+      <div {...place} data-marker={entry.deployment.status}>
+        <DeploymentMarker marker={entry} />
+      </div>
+    )
   if ('skipped' in entry)
     return (
       <div {...place} data-level="system">
@@ -34,7 +42,13 @@ export const LogRow = memo(function LogRow({ ref, index, start, entry, hasTime, 
       .then(() => notifications.show({ message: t.logs.linkCopied, autoClose: 2_000 }))
   }
   return (
-    <div {...place} data-level={levelOf(entry)} data-seq={seq} data-marked={isMarked || undefined}>
+    <div
+      {...place}
+      data-level={levelOf(entry)}
+      data-seq={seq}
+      data-marked={isMarked || undefined}
+      data-marker={isCrash(entry) ? 'crash' : undefined}
+    >
       {hasTime && (
         <a href={`#L${seq}`} onClick={copyLink} title={t.logs.copyLink(String(seq))} tabIndex={-1}>
           <time dateTime={at}>{new Date(at).toLocaleTimeString('en-GB')}</time>
@@ -46,3 +60,19 @@ export const LogRow = memo(function LogRow({ ref, index, start, entry, hasTime, 
     </div>
   )
 })
+
+function DeploymentMarker({ marker: { deployment } }: { marker: Marker }) {
+  const t = useTexts()
+  const { id, botId, status, commitSha, commitMsg } = deployment
+  const at = momentOf(deployment)
+  return (
+    <>
+      <Icon name={status === 'failed' ? 'warning' : 'deploy'} size={14} />
+      <TextLink to="/bots/$botId/deployments/$deploymentId" params={{ botId, deploymentId: id }} tabIndex={-1}>
+        {status === 'failed' ? t.logs.failedHere : t.logs.deployedHere}
+      </TextLink>
+      {at && <time dateTime={at}>{new Date(at).toLocaleString('en-GB')}</time>}
+      <span className="log-text">{commitSha && `${commitSha.slice(0, 7)} ${commitMsg?.split('\n')[0] ?? ''}`}</span>
+    </>
+  )
+}

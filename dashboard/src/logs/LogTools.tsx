@@ -1,4 +1,3 @@
-import type { LogLevel } from '@botberth/sdk'
 import { ActionIcon, Button, Chip, Group, Text, TextInput, Tooltip } from '@mantine/core'
 import type { LogSource } from '../live/use-logs.ts'
 import { useTexts } from '../texts/texts.ts'
@@ -6,9 +5,10 @@ import { useAction } from '../ui/action.ts'
 import { ErrorCard } from '../ui/ErrorCard.tsx'
 import { Icon } from '../ui/Icon.tsx'
 import { downloadLog } from './download.ts'
+import { RangeField } from './RangeField.tsx'
+import type { LogRange } from './range.ts'
 import type { Search } from './search.ts'
-
-const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'system']
+import type { Choice } from './shown.ts'
 
 interface Flag {
   readonly label: string
@@ -18,32 +18,34 @@ interface Flag {
 
 interface Props {
   readonly search: Search
-  readonly hidden: ReadonlySet<LogLevel>
-  onHidden(hidden: ReadonlySet<LogLevel>): void
+  readonly chips: readonly {
+    readonly label: string
+    readonly choices: readonly (Choice & { readonly label: string })[]
+  }[]
+  /** Where lines of the past can be chosen. */
+  onRange?: ((range: LogRange) => void) | undefined
   readonly flags: readonly Flag[]
   readonly source: LogSource
   readonly fileName: string
 }
 
-export function LogTools({ search, hidden, onHidden, flags, source, fileName }: Props) {
+export function LogTools({ search, chips, onRange, flags, source, fileName }: Props) {
   const t = useTexts()
   const download = useAction(() => downloadLog(source, fileName))
-  const toggleLevel = (level: LogLevel) => {
-    const next = new Set(hidden)
-    if (!next.delete(level)) next.add(level)
-    onHidden(next)
-  }
   return (
     <>
       <Group gap="xs">
         <SearchField search={search} />
-        <Group gap={4} role="group" aria-label={t.logs.levels}>
-          {levels.map((level) => (
-            <Chip key={level} size="xs" checked={!hidden.has(level)} onChange={() => toggleLevel(level)}>
-              {t.logs.level[level]}
-            </Chip>
-          ))}
-        </Group>
+        {onRange && <RangeField range={source.range ?? {}} onChange={onRange} />}
+        {chips.map(({ label, choices }) => (
+          <Group key={label} gap={4} role="group" aria-label={label}>
+            {choices.map(({ name, label, isOn, toggle }) => (
+              <Chip key={name} size="xs" checked={isOn} onChange={toggle}>
+                {label}
+              </Chip>
+            ))}
+          </Group>
+        ))}
         <Group gap={4} ml="auto">
           {flags.map(({ label, isOn, toggle }) => (
             <Button key={label} size="xs" variant={isOn ? 'light' : 'default'} aria-pressed={isOn} onClick={toggle}>

@@ -1,9 +1,8 @@
-import { type LogLevel, levelOf } from '@botberth/sdk'
+import type { Deployment } from '@botberth/sdk'
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef, useState } from 'react'
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { focusSearch, useHotkeys } from '../hotkeys.ts'
-import type { LogEntry } from '../live/log-buffer.ts'
 import { type LogSource, useLogs } from '../live/use-logs.ts'
 import { readSetting, writeSetting } from '../settings.ts'
 import { useTexts } from '../texts/texts.ts'
@@ -14,33 +13,42 @@ import { Waiting } from '../ui/Loaded.tsx'
 import { useFollow } from './follow.ts'
 import { LogRow } from './LogRow.tsx'
 import { LogTools } from './LogTools.tsx'
+import type { LogItem } from './markers.ts'
+import { RangeField } from './RangeField.tsx'
+import type { LogRange } from './range.ts'
 import { useSearch } from './search.ts'
+import { useShown } from './shown.ts'
 
 interface Props {
   readonly source: LogSource
   readonly fileName: string
   readonly emptyHint: string
+  readonly emptyAction?: ReactNode
+  /** Shown between the lines. */
+  readonly deployments?: readonly Deployment[]
+  onRange?(range: LogRange): void
   readonly height?: string
 }
 
 const rowPx = 20
+const noDeployments: readonly Deployment[] = []
 
 /** A log of any length: only the lines within sight are in the page. */
-export function LogView({ source, fileName, emptyHint, height = 'max(320px, calc(100vh - 330px))' }: Props) {
+export function LogView(props: Props) {
+  const { source, fileName, onRange, height = 'max(320px, calc(100vh - 330px))' } = props
   const t = useTexts()
   const logs = useLogs(source)
-  const [hidden, setHidden] = useState<ReadonlySet<LogLevel>>(new Set())
   const [isWrapped, setWrapped] = useFlag('wrap')
   const [hasTimes, setTimes] = useFlag('times')
   const box = useRef<HTMLDivElement>(null)
-  const shown =
-    hidden.size === 0 ? logs.entries : logs.entries.filter((entry) => 'skipped' in entry || !hidden.has(levelOf(entry)))
+  const { items: shown, lines, levels, phases } = useShown(logs.entries, props.deployments ?? noDeployments)
   const rows = useVirtualizer({
     count: shown.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowPx,
     overscan: 20,
-    getItemKey: (index) => shown[index]?.seq ?? index,
+    // The same function as long as the lines are the same: otherwise all of them are placed anew at each drawing.
+    getItemKey: useCallback((index: number) => keyOf(shown[index]) ?? index, [shown]),
   })
   const toRow = (index: number) => rows.scrollToIndex(index, { align: 'center' })
   const search = useSearch(shown, toRow)
@@ -62,7 +70,7 @@ export function LogView({ source, fileName, emptyHint, height = 'max(320px, calc
   if (logs.isLoading && logs.error === undefined) return <Waiting lines={8} />
   if (logs.entries.length === 0)
     return logs.error === undefined ? (
-      <Empty icon="list" title={t.logs.empty} hint={emptyHint} />
+      <NoLines {...props} />
     ) : (
       <ErrorCard error={logs.error} title={t.errors.load} onRetry={logs.retry} />
     )
@@ -70,8 +78,14 @@ export function LogView({ source, fileName, emptyHint, height = 'max(320px, calc
     <Stack gap="xs">
       <LogTools
         search={search}
-        hidden={hidden}
-        onHidden={setHidden}
+        chips={[
+          { label: t.logs.levels, choices: levels.map((choice) => ({ ...choice, label: t.logs.level[choice.name] })) },
+          {
+            label: t.logs.phases,
+            choices: phases.map((choice) => ({ ...choice, label: t.logs.phase[choice.name] ?? choice.name })),
+          },
+        ].filter(({ choices }) => choices.length > 0)}
+        onRange={onRange}
         flags={[
           { label: t.logs.follow, isOn: follow.isOn, toggle: follow.toggle },
           { label: t.logs.wrap, isOn: isWrapped, toggle: () => setWrapped(!isWrapped) },
@@ -99,7 +113,7 @@ export function LogView({ source, fileName, emptyHint, height = 'max(320px, calc
                 ref={isWrapped ? rows.measureElement : undefined}
                 index={index}
                 start={start}
-                entry={shown[index] as LogEntry}
+                entry={shown[index] as LogItem}
                 hasTime={hasTimes}
                 query={search.query}
                 isCurrent={search.currentSeq === shown[index]?.seq}
@@ -121,7 +135,7 @@ export function LogView({ source, fileName, emptyHint, height = 'max(320px, calc
       </div>
       <Group justify="space-between">
         <Text size="xs" c="dimmed">
-          {shown.length === 0 ? t.logs.allHidden : t.logs.shown(shown.length.toLocaleString())}
+          {lines === 0 ? t.logs.allHidden : t.logs.shown(lines.toLocaleString())}
         </Text>
         {logs.error !== undefined && (
           <Text size="xs" c="var(--bad)" role="status">
@@ -129,6 +143,31 @@ export function LogView({ source, fileName, emptyHint, height = 'max(320px, calc
           </Text>
         )}
       </Group>
+    </Stack>
+  )
+}
+
+function keyOf(item: LogItem | undefined): number | string | undefined {
+  return item && 'deployment' in item ? item.deployment.id : item?.seq
+}
+
+/** None at all, or none of the chosen time. */
+function NoLines({ source, emptyHint, emptyAction, onRange }: Props) {
+  const t = useTexts()
+  const { since, until } = source.range ?? {}
+  if (onRange === undefined || (since === undefined && until === undefined))
+    return <Empty icon="list" title={t.logs.empty} hint={emptyHint} action={emptyAction} />
+  return (
+    <Stack gap="xs">
+      <Group>
+        <RangeField range={{ since, until }} onChange={onRange} />
+      </Group>
+      <Empty
+        icon="clock"
+        title={t.logs.emptyRange}
+        hint={t.logs.emptyRangeHint}
+        action={<Button onClick={() => onRange({})}>{t.logs.showAll}</Button>}
+      />
     </Stack>
   )
 }
@@ -143,7 +182,7 @@ function useFlag(name: 'wrap' | 'times'): [boolean, (isOn: boolean) => void] {
 }
 
 /** The line that the address names, such as `#L120`. */
-function useMarkedLine(entries: readonly LogEntry[], show: (index: number) => void): number | undefined {
+function useMarkedLine(entries: readonly LogItem[], show: (index: number) => void): number | undefined {
   const [seq] = useState(() => Number(/^#L(\d+)$/.exec(location.hash)?.[1] ?? Number.NaN))
   const isShown = useRef(false)
   const index = Number.isNaN(seq) ? -1 : entries.findIndex((entry) => entry.seq === seq)

@@ -1,6 +1,6 @@
 import { useDeferredValue, useMemo, useState } from 'react'
-import type { LogEntry } from '../live/log-buffer.ts'
 import { stripAnsi } from './ansi.ts'
+import type { LogItem } from './markers.ts'
 
 export interface Search {
   readonly text: string
@@ -15,7 +15,7 @@ export interface Search {
 }
 
 /** Which lines hold the text, and which of them one looks at. */
-export function useSearch(entries: readonly LogEntry[], show: (index: number) => void): Search {
+export function useSearch(entries: readonly LogItem[], show: (index: number) => void): Search {
   const [text, setText] = useState('')
   const [currentSeq, setCurrent] = useState<number>()
   const query = useDeferredValue(text.trim().toLowerCase())
@@ -40,9 +40,15 @@ export function useSearch(entries: readonly LogEntry[], show: (index: number) =>
   }
 }
 
-export function findLines(entries: readonly LogEntry[], query: string): number[] {
-  if (query === '') return []
-  return entries.flatMap((entry, index) =>
-    'text' in entry && stripAnsi(entry.text).toLowerCase().includes(query) ? [index] : [],
-  )
+export function findLines(entries: readonly LogItem[], query: string): number[] {
+  const found: number[] = []
+  if (query === '') return found
+  for (const [index, entry] of entries.entries())
+    if ('text' in entry && plainText(entry.text).toLowerCase().includes(query)) found.push(index)
+  return found
+}
+
+/** Most lines tell the terminal nothing. */
+function plainText(text: string): string {
+  return /[\u001b\r\b]/.test(text) ? stripAnsi(text) : text
 }

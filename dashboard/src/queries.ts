@@ -52,6 +52,19 @@ function isBusy({ status, lastRestore }: Backup): boolean {
   return status === 'running' || lastRestore?.status === 'running'
 }
 
+/** A folder of a bot. */
+export const filesQuery = (botId: string, path: string) =>
+  queryOptions({ queryKey: ['files', botId, path], queryFn: () => api.files.list(botId, path) })
+
+export const fileQuery = (botId: string, path: string) =>
+  queryOptions({
+    queryKey: ['file', botId, path],
+    queryFn: () => api.files.read(botId, path),
+    // What somebody changes must not change under them, and what it was last time is no help.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  })
+
 export const resourcesQuery = (botId: string) =>
   queryOptions({ queryKey: ['resources', botId], queryFn: () => api.servers.resources(botId) })
 
@@ -59,6 +72,20 @@ export const historyQuery = (botId: string, minutes: number) =>
   queryOptions({
     queryKey: ['history', botId, minutes],
     queryFn: () => api.servers.resourceHistory(botId, { minutes }),
+    refetchInterval: 60_000,
+  })
+
+/** What the server said in a bot's log while it looked after it: crashes are among it. */
+export const crashesQuery = (botId: string, minutes: number) =>
+  queryOptions({
+    queryKey: ['crashes', botId, minutes],
+    queryFn: () =>
+      api.servers.logs(botId, {
+        stream: 'system',
+        q: 'The bot ',
+        since: new Date(Date.now() - minutes * 60_000).toISOString(),
+        tail: 1000,
+      }),
     refetchInterval: 60_000,
   })
 

@@ -121,6 +121,12 @@ const repository = createRoute({
   path: '/repository',
   component: lazyRouteComponent(() => import('./pages/repository/Repository.tsx'), 'Repository'),
 })
+const files = createRoute({
+  getParentRoute: () => bot,
+  path: '/files',
+  validateSearch: ({ path }: Record<string, unknown>): { path?: string } => ({ path: readText(path) }),
+  component: lazyRouteComponent(() => import('./pages/files/Files.tsx'), 'Files'),
+})
 const backups = createRoute({
   getParentRoute: () => bot,
   path: '/backups',
@@ -181,7 +187,18 @@ const routeTree = root.addChildren([
     home,
     bots,
     newBot,
-    bot.addChildren([overview, logs, deployments, deployment, variables, metrics, repository, backups, settings]),
+    bot.addChildren([
+      overview,
+      logs,
+      deployments,
+      deployment,
+      variables,
+      metrics,
+      repository,
+      files,
+      backups,
+      settings,
+    ]),
     activity,
     keys,
     webhooks,

@@ -26,17 +26,20 @@ test('counters become growth, also where the bot started anew', () => {
     memoryBytes: 1024 ** 2,
     networkRxBytes,
     networkTxBytes: 0,
+    diskBytes: networkRxBytes === 512 ? null : 2 * 1024 ** 2,
   })
-  const { receivedKb, memoryMb, times } = seriesOf([
+  const { receivedKb, memoryMb, diskMb, times } = seriesOf([
     sample('2026-01-01T00:00:00Z', 1024),
     sample('2026-01-01T00:01:00Z', 3072),
     sample('2026-01-01T00:02:00Z', 512),
+    sample('2026-01-01T00:12:01Z', 10_752),
   ])
   assert.deepEqual(
-    [receivedKb, memoryMb],
+    [receivedKb, memoryMb, diskMb],
     [
-      [null, 2, 0.5],
-      [1, 1, 1],
+      [null, 2, 0.5, 1],
+      [1, 1, 1, 1],
+      [2, 2, null, 2],
     ],
   )
   assert.equal(times[1], Date.parse('2026-01-01T00:01:00Z') / 1000)

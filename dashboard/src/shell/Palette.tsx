@@ -8,7 +8,7 @@ import { useAction } from '../ui/action.ts'
 import { Icon, type IconName } from '../ui/Icon.tsx'
 import { paletteStore } from './palette-state.ts'
 
-const parts = ['', 'logs', 'deployments', 'variables', 'metrics', 'repository', 'backups', 'settings'] as const
+const parts = ['', 'logs', 'deployments', 'variables', 'metrics', 'repository', 'files', 'backups', 'settings'] as const
 
 /** Everything by its name: pages, bots, and what can be done with the bot at hand. */
 export function Palette() {
@@ -107,6 +107,7 @@ function useBotActions(): SpotlightActionGroupData[] {
     t.bot.variables,
     t.bot.metrics,
     t.bot.repository,
+    t.bot.files,
     t.bot.backups,
     t.bot.settings,
   ]

@@ -1,4 +1,5 @@
 import { backups } from './en-backups.ts'
+import { files } from './en-files.ts'
 
 /** What is said about bots; the rest stands in `en.ts`. */
 export const hosting = {
@@ -51,6 +52,7 @@ export const hosting = {
     sorts: { newest: 'Newest first', name: 'Name', expiry: 'Ends soonest' },
     language: 'Language',
     lastDeployment: 'Last deployment',
+    cpu: 'CPU, last hour',
     expires: 'Ends',
     expiresIn: (left: string) => `in ${left}`,
     expired: 'has ended',
@@ -72,7 +74,7 @@ export const hosting = {
     repository: 'Repository',
     repositoryHint: 'Any git address, or a repository of your connected code host.',
     empty: 'Empty project',
-    emptyHint: 'One small program that runs. Upload your own files with the command line.',
+    emptyHint: 'One small program that runs. Upload your own files here, or with the command line.',
     chooseTemplate: 'Choose a template',
     name: 'Name',
     language: 'Language',
@@ -109,6 +111,7 @@ export const hosting = {
     variables: 'Variables',
     metrics: 'Metrics',
     repository: 'Repository',
+    files: 'Files',
     backups: 'Backups',
     settings: 'Settings',
     missing: 'There is no such bot',
@@ -234,7 +237,6 @@ export const hosting = {
     progress: 'Progress',
     waiting: 'It waits for its turn.',
     ended: { canceled: 'It was canceled.', superseded: 'A newer push took its place.' },
-    variablesSince: 'Variables that changed since',
   },
   variables: {
     title: 'Variables',
@@ -286,7 +288,12 @@ export const hosting = {
     ranges: { '60': '1 hour', '1440': '24 hours', '10080': '7 days' } as Readonly<Record<string, string>>,
     cpu: 'CPU in % of a core',
     memory: 'Memory in MB',
+    disk: 'Disk in MB',
     network: 'Network in KB a minute',
+    happenings: 'What happened meanwhile',
+    kinds: { deployed: 'deployed', failed: 'deployment failed', crashed: 'crashed' },
+    cpuHour: (name: string) => `CPU of ${name} in the last hour`,
+    memoryHour: (name: string) => `Memory of ${name} in the last hour`,
     received: 'received',
     sent: 'sent',
     limit: 'limit',
@@ -328,6 +335,7 @@ export const hosting = {
     showKey: 'Show the deploy key',
   },
   backups,
+  files,
   settings: {
     title: 'Settings',
     general: 'General',

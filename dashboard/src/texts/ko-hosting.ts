@@ -1,5 +1,6 @@
 import type { hosting } from './en-hosting.ts'
 import { backups } from './ko-backups.ts'
+import { filesKo } from './ko-files.ts'
 
 /** 봇에 관한 글. 나머지는 `ko.ts`에 있다. */
 export const hostingKo: typeof hosting = {
@@ -46,6 +47,7 @@ export const hostingKo: typeof hosting = {
     sorts: { newest: '최신순', name: '이름순', expiry: '만료 임박순' },
     language: '언어',
     lastDeployment: '마지막 배포',
+    cpu: 'CPU (최근 1시간)',
     expires: '만료',
     expiresIn: (left) => `${left} 후`,
     expired: '만료됨',
@@ -67,7 +69,7 @@ export const hostingKo: typeof hosting = {
     repository: '저장소',
     repositoryHint: '아무 git 주소나, 연결한 코드 호스트의 저장소를 쓸 수 있습니다.',
     empty: '빈 프로젝트',
-    emptyHint: '실행되는 작은 프로그램 하나로 시작합니다. 파일은 명령줄로 올리세요.',
+    emptyHint: '실행되는 작은 프로그램 하나로 시작합니다. 파일은 여기나 명령줄로 올리세요.',
     chooseTemplate: '템플릿 선택',
     name: '이름',
     language: '언어',
@@ -104,6 +106,7 @@ export const hostingKo: typeof hosting = {
     variables: '변수',
     metrics: '지표',
     repository: '저장소',
+    files: '파일',
     backups: '백업',
     settings: '설정',
     missing: '그런 봇이 없습니다',
@@ -229,7 +232,6 @@ export const hostingKo: typeof hosting = {
     progress: '진행 상황',
     waiting: '차례를 기다리고 있습니다.',
     ended: { canceled: '취소되었습니다.', superseded: '더 새로운 푸시로 대체되었습니다.' },
-    variablesSince: '그 뒤 바뀐 변수',
   },
   variables: {
     title: '변수',
@@ -281,7 +283,12 @@ export const hostingKo: typeof hosting = {
     ranges: { '60': '1시간', '1440': '24시간', '10080': '7일' },
     cpu: 'CPU (코어 하나 기준 %)',
     memory: '메모리 (MB)',
+    disk: '디스크 (MB)',
     network: '네트워크 (분당 KB)',
+    happenings: '그동안 있었던 일',
+    kinds: { deployed: '배포됨', failed: '배포 실패', crashed: '비정상 종료' },
+    cpuHour: (name) => `${name} 봇의 최근 1시간 CPU`,
+    memoryHour: (name) => `${name} 봇의 최근 1시간 메모리`,
     received: '받음',
     sent: '보냄',
     limit: '한도',
@@ -323,6 +330,7 @@ export const hostingKo: typeof hosting = {
     showKey: '배포 키 보기',
   },
   backups,
+  files: filesKo,
   settings: {
     title: '설정',
     general: '일반',

@@ -28,6 +28,7 @@ const paths = {
   more: 'M5 12h.01M12 12h.01M19 12h.01',
   down: 'M12 5v14M6 13l6 6 6-6',
   external: 'M13 4h7v7M20 4l-9 9M18 14v6H4V6h6',
+  folder: 'M3 6h6l2 3h10v10H3z',
   box: 'M4 8l8-4 8 4v8l-8 4-8-4zM4 8l8 4 8-4M12 12v8',
 } as const
 

@@ -147,6 +147,7 @@ const tabs = [
   ['/bots/$botId/variables', 'variables', 'v'],
   ['/bots/$botId/metrics', 'metrics', 'm'],
   ['/bots/$botId/repository', 'repository', 'r'],
+  ['/bots/$botId/files', 'files', 'f'],
   ['/bots/$botId/backups', 'backups', 'u'],
   ['/bots/$botId/settings', 'settings', 's'],
 ] as const

@@ -1,16 +1,17 @@
 import type { Bot, Resources } from '@botberth/sdk'
-import { Alert, Group, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Alert, Box, Group, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { formatBytes, formatPercent } from '../../format.ts'
 import { LogBox } from '../../logs/LogBox.tsx'
-import { botQuery, deploymentQuery, startupQuery, templatesQuery } from '../../queries.ts'
+import { botQuery, deploymentQuery, historyQuery, startupQuery, templatesQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { Command } from '../../ui/Copy.tsx'
 import { Empty } from '../../ui/Empty.tsx'
 import { Icon } from '../../ui/Icon.tsx'
 import { LinkButton, TextLink } from '../../ui/Links.tsx'
 import { useTitle } from '../../ui/Page.tsx'
+import { Spark } from '../../ui/Spark.tsx'
 import { DeploymentBadge } from '../../ui/StatusBadge.tsx'
 import { Time, useDuration } from '../../ui/Time.tsx'
 import { Crash } from './Crash.tsx'
@@ -29,6 +30,7 @@ export function Overview() {
 function Content({ bot }: { bot: Bot }) {
   const t = useTexts()
   const resources = useLiveResources(bot.id)
+  const { data: history = [] } = useQuery(historyQuery(bot.id, 60))
   if (bot.lastDeployment === null && bot.status === 'new')
     return (
       <Empty
@@ -48,12 +50,22 @@ function Content({ bot }: { bot: Bot }) {
           value={resources && formatPercent(resources.cpuPercent)}
           limit={formatPercent(bot.limits.cpus * 100)}
           share={resources && resources.cpuPercent / (bot.limits.cpus * 100)}
+          past={{
+            label: t.metrics.cpuHour(bot.name),
+            values: history.map(({ cpuPercent }) => cpuPercent),
+            max: bot.limits.cpus * 100,
+          }}
         />
         <Usage
           title={t.overview.memory}
           value={resources && formatBytes(resources.memoryBytes)}
           limit={resources && formatBytes(resources.memoryLimitBytes)}
           share={resources && resources.memoryBytes / resources.memoryLimitBytes}
+          past={{
+            label: t.metrics.memoryHour(bot.name),
+            values: history.map(({ memoryBytes }) => memoryBytes / 1024 / 1024),
+            max: bot.limits.memoryMb,
+          }}
         />
         <Usage
           title={t.overview.disk}
@@ -85,9 +97,10 @@ interface UsageProps {
   readonly value: string | undefined
   readonly limit: string | undefined
   readonly share: number | undefined
+  readonly past?: { readonly label: string; readonly values: readonly number[]; readonly max: number }
 }
 
-function Usage({ title, value, limit, share = 0 }: UsageProps) {
+function Usage({ title, value, limit, share = 0, past }: UsageProps) {
   const t = useTexts()
   const percent = Math.min(100, Math.round((Number.isFinite(share) ? share : 0) * 100))
   return (
@@ -104,6 +117,11 @@ function Usage({ title, value, limit, share = 0 }: UsageProps) {
         )}
       </Text>
       <Progress value={percent} color={percent > 90 ? 'red' : undefined} mt="xs" aria-label={title} />
+      {past && (
+        <Box mt="xs">
+          <Spark {...past} width={400} height={32} />
+        </Box>
+      )}
     </Paper>
   )
 }

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../api.ts'
-import { botsQuery } from '../../queries.ts'
+import { botsQuery, historyQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
 import { Empty } from '../../ui/Empty.tsx'
@@ -13,11 +13,14 @@ import { Icon } from '../../ui/Icon.tsx'
 import { LinkButton, TextLink } from '../../ui/Links.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
+import { Spark } from '../../ui/Spark.tsx'
 import { DeploymentBadge, StateBadge } from '../../ui/StatusBadge.tsx'
 import { Time, useDuration, useNow } from '../../ui/Time.tsx'
 import { selectBots } from './select-bots.ts'
 
 const route = getRouteApi('/shell/bots')
+// Each is a request of its own.
+const sparksMax = 25
 const states = ['running', 'offline', 'crashed', 'starting', 'stopping'] as const
 
 export function Bots() {
@@ -104,16 +107,18 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
                 </Table.Th>
                 <Table.Th>{t.common.name}</Table.Th>
                 <Table.Th>{t.bots.state}</Table.Th>
+                <Table.Th visibleFrom="md">{t.bots.cpu}</Table.Th>
                 <Table.Th visibleFrom="md">{t.bots.language}</Table.Th>
                 <Table.Th>{t.bots.lastDeployment}</Table.Th>
                 <Table.Th visibleFrom="sm">{t.bots.expires}</Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {shown.map((bot) => (
+              {shown.map((bot, index) => (
                 <BotRow
                   key={bot.id}
                   bot={bot}
+                  hasSpark={index < sparksMax}
                   isSelected={selected.has(bot.id)}
                   onSelect={(isOn) => toggle([bot.id], isOn)}
                 />
@@ -128,11 +133,12 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
 
 interface RowProps {
   readonly bot: Bot
+  readonly hasSpark: boolean
   readonly isSelected: boolean
   onSelect(isSelected: boolean): void
 }
 
-function BotRow({ bot, isSelected, onSelect }: RowProps) {
+function BotRow({ bot, hasSpark, isSelected, onSelect }: RowProps) {
   const t = useTexts()
   const { id, name, server, language, lastDeployment } = bot
   return (
@@ -152,6 +158,7 @@ function BotRow({ bot, isSelected, onSelect }: RowProps) {
       <Table.Td>
         <StateBadge state={server.state} />
       </Table.Td>
+      <Table.Td visibleFrom="md">{hasSpark && server.state === 'running' ? <CpuSpark bot={bot} /> : '–'}</Table.Td>
       <Table.Td visibleFrom="md">{language ?? '–'}</Table.Td>
       <Table.Td>
         {lastDeployment ? (
@@ -171,6 +178,14 @@ function BotRow({ bot, isSelected, onSelect }: RowProps) {
         <Expiry bot={bot} />
       </Table.Td>
     </Table.Tr>
+  )
+}
+
+function CpuSpark({ bot: { id, name, limits } }: { bot: Bot }) {
+  const t = useTexts()
+  const { data = [] } = useQuery(historyQuery(id, 60))
+  return (
+    <Spark label={t.metrics.cpuHour(name)} max={limits.cpus * 100} values={data.map((sample) => sample.cpuPercent)} />
   )
 }
 

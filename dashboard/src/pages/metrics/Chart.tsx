@@ -14,12 +14,19 @@ interface Props {
   /** How far back the chart goes, from now. */
   readonly seconds: number
   readonly lines: readonly Line[]
+  /** Moments to mark, in seconds. */
+  readonly marks: readonly Mark[]
+}
+
+interface Mark {
+  readonly time: number
+  readonly isBad: boolean
 }
 
 const heightPx = 200
 
 /** The only place that knows the library which draws. */
-export function Chart({ title, times, seconds, lines }: Props) {
+export function Chart({ title, times, seconds, lines, marks }: Props) {
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const element = box.current
@@ -36,6 +43,7 @@ export function Chart({ title, times, seconds, lines }: Props) {
           y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.05 : 1] },
         },
         axes: [axis, { ...axis, size: 60 }],
+        hooks: { draw: [(plot) => drawMarks(plot, marks, [colorOf(element, '--good'), colorOf(element, '--bad')])] },
         series: [
           {},
           ...lines.map(({ label, isLimit }, index) => ({
@@ -56,8 +64,29 @@ export function Chart({ title, times, seconds, lines }: Props) {
       resize.disconnect()
       plot.destroy()
     }
-  }, [times, lines, seconds])
+  }, [times, lines, seconds, marks])
   return <div ref={box} className="chart" role="img" aria-label={title} />
+}
+
+function drawMarks(plot: UPlot, marks: readonly Mark[], [good = '', bad = '']: readonly string[]): void {
+  const { ctx, bbox } = plot
+  ctx.save()
+  ctx.setLineDash([3, 3])
+  for (const { time, isBad } of marks) {
+    const x = Math.round(plot.valToPos(time, 'x', true))
+    if (x < bbox.left || x > bbox.left + bbox.width) continue
+    ctx.strokeStyle = isBad ? bad : good
+    ctx.fillStyle = ctx.strokeStyle
+    ctx.beginPath()
+    ctx.moveTo(x, bbox.top)
+    ctx.lineTo(x, bbox.top + bbox.height)
+    ctx.stroke()
+    // Not by colour alone: a cross for what went wrong, an arrow up for what was deployed.
+    ctx.font = `${12 * devicePixelRatio}px sans-serif`
+    ctx.textAlign = 'center'
+    ctx.fillText(isBad ? '✕' : '▲', x, bbox.top + 12 * devicePixelRatio)
+  }
+  ctx.restore()
 }
 
 /** As the browser has worked it out: what draws knows nothing of light and dark. */

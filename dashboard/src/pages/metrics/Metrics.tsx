@@ -1,13 +1,16 @@
+import type { Bot } from '@botberth/sdk'
 import { Button, Group, Paper, SegmentedControl, Stack, Table, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { botQuery, historyQuery } from '../../queries.ts'
-import { useTexts } from '../../texts/texts.ts'
+import { type Texts, useTexts } from '../../texts/texts.ts'
 import { Empty } from '../../ui/Empty.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
 import { Chart } from './Chart.tsx'
+import { HappeningList } from './HappeningList.tsx'
+import { useHappenings } from './happenings.ts'
 import { type Sample, seriesOf } from './series.ts'
 
 const route = getRouteApi('/shell/bots/$botId/metrics')
@@ -40,7 +43,7 @@ export function Metrics() {
           ) : isTable ? (
             <SampleTable samples={samples} />
           ) : (
-            <Charts botId={botId} samples={samples} seconds={Number(minutes) * 60} />
+            <Charts botId={botId} samples={samples} minutes={Number(minutes)} />
           )
         }
       </Loaded>
@@ -51,45 +54,52 @@ export function Metrics() {
 interface ChartsProps {
   readonly botId: string
   readonly samples: readonly Sample[]
-  readonly seconds: number
+  readonly minutes: number
 }
 
-function Charts({ botId, samples, seconds }: ChartsProps) {
+function Charts({ botId, samples, minutes }: ChartsProps) {
   const t = useTexts()
   const { data: bot } = useQuery(botQuery(botId))
-  const { times, cpu, memoryMb, receivedKb, sentKb } = seriesOf(samples)
-  const level = (value: number) => ({ label: t.metrics.limit, values: times.map(() => value), isLimit: true })
+  const happenings = useHappenings(botId, minutes)
+  const moments = happenings.map(({ at, kind }) => `${at} ${kind}`).join()
+  // Charts are drawn anew when what they are given is another thing, and only then should it be.
+  const marks = useMemo(
+    () => happenings.map(({ at, kind }) => ({ time: Date.parse(at) / 1000, isBad: kind !== 'deployed' })),
+    [moments],
+  )
+  const { times, charts } = useMemo(() => chartsOf(samples, bot, t), [samples, bot, t])
   return (
     <Stack>
-      <Titled title={t.metrics.cpu}>
-        <Chart
-          title={t.metrics.cpu}
-          times={times}
-          seconds={seconds}
-          lines={[{ label: t.overview.cpu, values: cpu }, ...(bot ? [level(bot.limits.cpus * 100)] : [])]}
-        />
-      </Titled>
-      <Titled title={t.metrics.memory}>
-        <Chart
-          title={t.metrics.memory}
-          times={times}
-          seconds={seconds}
-          lines={[{ label: t.overview.memory, values: memoryMb }, ...(bot ? [level(bot.limits.memoryMb)] : [])]}
-        />
-      </Titled>
-      <Titled title={t.metrics.network}>
-        <Chart
-          title={t.metrics.network}
-          times={times}
-          seconds={seconds}
-          lines={[
-            { label: t.metrics.received, values: receivedKb },
-            { label: t.metrics.sent, values: sentKb },
-          ]}
-        />
-      </Titled>
+      {charts.map(({ title, lines }) => (
+        <Titled key={title} title={title}>
+          <Chart title={title} times={times} seconds={minutes * 60} lines={lines} marks={marks} />
+        </Titled>
+      ))}
+      <HappeningList botId={botId} all={happenings} />
     </Stack>
   )
+}
+
+function chartsOf(samples: readonly Sample[], bot: Bot | undefined, t: Texts) {
+  const { times, cpu, memoryMb, diskMb, receivedKb, sentKb } = seriesOf(samples)
+  const level = (value: number | undefined) =>
+    value === undefined ? [] : [{ label: t.metrics.limit, values: times.map(() => value), isLimit: true }]
+  const { limits } = bot ?? {}
+  return {
+    times,
+    charts: [
+      { title: t.metrics.cpu, lines: [{ label: t.overview.cpu, values: cpu }, ...level(limits && limits.cpus * 100)] },
+      { title: t.metrics.memory, lines: [{ label: t.overview.memory, values: memoryMb }, ...level(limits?.memoryMb)] },
+      { title: t.metrics.disk, lines: [{ label: t.overview.disk, values: diskMb }, ...level(limits?.diskMb)] },
+      {
+        title: t.metrics.network,
+        lines: [
+          { label: t.metrics.received, values: receivedKb },
+          { label: t.metrics.sent, values: sentKb },
+        ],
+      },
+    ],
+  }
 }
 
 function Titled({ title, children }: { title: string; children: React.ReactNode }) {
@@ -106,7 +116,7 @@ function Titled({ title, children }: { title: string; children: React.ReactNode 
 /** The same numbers for those who cannot see a line. */
 function SampleTable({ samples }: { samples: readonly Sample[] }) {
   const t = useTexts()
-  const { cpu, memoryMb, receivedKb, sentKb } = seriesOf(samples)
+  const { cpu, memoryMb, diskMb, receivedKb, sentKb } = seriesOf(samples)
   return (
     <Paper
       withBorder
@@ -121,13 +131,17 @@ function SampleTable({ samples }: { samples: readonly Sample[] }) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th>{t.metrics.time}</Table.Th>
-            {[t.metrics.cpu, t.metrics.memory, `${t.overview.network} ↓ KB`, `${t.overview.network} ↑ KB`].map(
-              (name) => (
-                <Table.Th key={name} className="numbers">
-                  {name}
-                </Table.Th>
-              ),
-            )}
+            {[
+              t.metrics.cpu,
+              t.metrics.memory,
+              t.metrics.disk,
+              `${t.overview.network} ↓ KB`,
+              `${t.overview.network} ↑ KB`,
+            ].map((name) => (
+              <Table.Th key={name} className="numbers">
+                {name}
+              </Table.Th>
+            ))}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -135,7 +149,7 @@ function SampleTable({ samples }: { samples: readonly Sample[] }) {
             .map(({ at }, index) => (
               <Table.Tr key={at}>
                 <Table.Td>{new Date(at).toLocaleString()}</Table.Td>
-                {[cpu, memoryMb, receivedKb, sentKb].map((values, column) => (
+                {[cpu, memoryMb, diskMb, receivedKb, sentKb].map((values, column) => (
                   <Table.Td key={column} className="numbers">
                     {values[index]?.toFixed(1) ?? '–'}
                   </Table.Td>

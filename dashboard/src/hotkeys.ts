@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react'
 import { shortcuts } from './settings.ts'
 import { Store } from './store.ts'
+import { useTexts } from './texts/texts.ts'
 
 export interface Hotkey {
   /** One key, or two pressed one after the other, such as `g b`. */
@@ -40,6 +41,13 @@ export function listenForHotkeys(openPalette: () => void): void {
       openPalette()
       return
     }
+    if ((event.ctrlKey || event.metaKey) && (event.key === 's' || event.key === 'Enter')) {
+      const form = formAtHand(event.target)
+      if (!form) return
+      event.preventDefault()
+      form.requestSubmit()
+      return
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || !shortcuts.get() || isTyping(event.target)) return
     if (document.querySelector('[role=dialog]')) return
     const chord = Date.now() - firstAt < chordMs ? `${first} ${event.key}` : event.key
@@ -51,6 +59,27 @@ export function listenForHotkeys(openPalette: () => void): void {
     event.preventDefault()
     found.run()
   })
+}
+
+/** The one that somebody fills in: around the field, else in the dialog that is open. */
+function formAtHand(target: EventTarget | null): HTMLFormElement | null {
+  const around = target instanceof Element ? target.closest('form') : null
+  return around ?? document.querySelector('[role=dialog] form')
+}
+
+/** For lists whose rows have a link or button with `data-row`: from one to the next, where Enter opens it. */
+export function useRowKeys(): void {
+  const { shortcuts: t } = useTexts()
+  useHotkeys([
+    { keys: 'j', label: t.nextRow, run: () => moveRow(1) },
+    { keys: 'k', label: t.previousRow, run: () => moveRow(-1) },
+  ])
+}
+
+function moveRow(by: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('#content [data-row]')]
+  const at = rows.findIndex((row) => row === document.activeElement)
+  rows[at === -1 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))]?.focus()
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -25,6 +25,10 @@ function readPage({ page }: Record<string, unknown>): PageSearch {
   return typeof page === 'number' && Number.isInteger(page) && page > 1 ? { page } : {}
 }
 
+function readPageAndTab(search: Record<string, unknown>): PageSearch & { tab?: string } {
+  return { ...readPage(search), tab: readText(search['tab']) }
+}
+
 function readText(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value) // an address that looks like one is read as one
   return typeof value === 'string' && value !== '' ? value : undefined
@@ -140,7 +144,7 @@ const settings = createRoute({
 const activity = createRoute({
   getParentRoute: () => shell,
   path: '/activity',
-  validateSearch: readPage,
+  validateSearch: readPageAndTab,
   component: lazyRouteComponent(() => import('./pages/activity/Activity.tsx'), 'Activity'),
 })
 const keys = createRoute({
@@ -173,10 +177,7 @@ const profile = createRoute({
 const operator = createRoute({
   getParentRoute: () => shell,
   path: '/operator',
-  validateSearch: (search: Record<string, unknown>): PageSearch & { tab?: string } => ({
-    ...readPage(search),
-    tab: readText(search['tab']),
-  }),
+  validateSearch: readPageAndTab,
   component: lazyRouteComponent(() => import('./pages/operator/Operator.tsx'), 'Operator'),
 })
 

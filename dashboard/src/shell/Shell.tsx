@@ -12,8 +12,10 @@ import { AccountMenu } from './AccountMenu.tsx'
 import { LiveBadge } from './LiveBadge.tsx'
 import { Menu } from './Menu.tsx'
 import { openPalette } from './palette-state.ts'
+import { UnderWayButton } from './UnderWayButton.tsx'
 
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }))
+const UnderWay = lazy(async () => ({ default: (await import('./UnderWay.tsx')).UnderWay }))
 const Shortcuts = lazy(async () => ({ default: (await import('./Shortcuts.tsx')).Shortcuts }))
 
 /** What stands around every page of somebody who is signed in. */
@@ -22,6 +24,7 @@ export function Shell() {
   const navigate = useNavigate()
   const [isMenuOpen, menu] = useDisclosure()
   const [isSheetOpen, sheet] = useDisclosure()
+  const [isUnderWayOpen, underWay] = useDisclosure()
   const main = useRef<HTMLElement>(null)
   useEffect(() => {
     const stop = followStream()
@@ -32,6 +35,7 @@ export function Shell() {
   useHotkeys([
     { keys: '?', label: t.shortcuts.sheet, run: sheet.open },
     { keys: '/', label: t.shortcuts.search, run: focusSearch },
+    { keys: 'a', label: t.underWay.title, run: underWay.open },
     { keys: 'n', label: t.shortcuts.newBot, run: () => void navigate({ to: '/bots/new' }) },
     { keys: 'g h', label: t.nav.home, run: () => void navigate({ to: '/' }) },
     { keys: 'g b', label: t.nav.bots, run: () => void navigate({ to: '/bots' }) },
@@ -74,6 +78,7 @@ export function Shell() {
             </Group>
             <Group gap={6} wrap="nowrap">
               <LiveBadge />
+              <UnderWayButton onOpen={underWay.open} />
               <SearchButton />
               <SchemeButton />
               <LanguageButton />
@@ -91,6 +96,7 @@ export function Shell() {
       <Suspense>
         <Palette />
         {isSheetOpen && <Shortcuts onClose={sheet.close} />}
+        {isUnderWayOpen && <UnderWay onClose={underWay.close} />}
       </Suspense>
     </>
   )

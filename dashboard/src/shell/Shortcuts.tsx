@@ -9,7 +9,7 @@ export function Shortcuts({ onClose }: { onClose(): void }) {
   const t = useTexts()
   const isOn = useStore(shortcuts)
   const known = useStore(hotkeys)
-  const rows = [{ keys: 'Ctrl K', label: t.shortcuts.palette }, ...known]
+  const rows = [{ keys: 'Ctrl K', label: t.shortcuts.palette }, { keys: 'Ctrl S', label: t.shortcuts.save }, ...known]
   return (
     <Modal opened onClose={onClose} title={t.shortcuts.title} closeButtonProps={{ 'aria-label': t.common.close }}>
       <Stack>

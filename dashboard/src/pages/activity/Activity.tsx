@@ -1,7 +1,7 @@
 import type { AuditEvent } from '@botberth/sdk'
 import { Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { auditQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { Empty } from '../../ui/Empty.tsx'
@@ -11,52 +11,77 @@ import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
 import { Pages } from '../../ui/Pages.tsx'
 import { Time } from '../../ui/Time.tsx'
+import { BotActivity } from './BotActivity.tsx'
 
 const route = getRouteApi('/shell/activity')
 
 export function Activity() {
   const t = useTexts()
+  const { tab } = route.useSearch()
+  const isBots = tab === 'bots'
+  return (
+    <Page title={t.activity.title} lead={isBots ? t.activity.botsLead : t.activity.lead}>
+      <nav className="tabs" aria-label={t.activity.title}>
+        {(
+          [
+            [t.activity.account, {}, !isBots],
+            [t.activity.bots, { tab: 'bots' }, isBots],
+          ] as const
+        ).map(([label, search, isCurrent]) => (
+          <Link
+            key={label}
+            to="/activity"
+            search={search}
+            className="tab"
+            aria-current={isCurrent ? 'page' : undefined}
+            activeProps={{}}
+          >
+            {label}
+          </Link>
+        ))}
+      </nav>
+      {isBots ? <BotActivity /> : <AccountActivity />}
+    </Page>
+  )
+}
+
+function AccountActivity() {
+  const t = useTexts()
   const { page = 1 } = route.useSearch()
   const navigate = route.useNavigate()
   const query = useQuery(auditQuery(page))
   return (
-    <Page title={t.activity.title} lead={t.activity.lead}>
-      <Loaded query={query} lines={8}>
-        {({ data, totalPages }) =>
-          data.length === 0 ? (
-            <Empty
-              icon="activity"
-              title={t.activity.empty}
-              hint={t.activity.emptyHint}
-              action={<LinkButton to="/bots/new">{t.activity.emptyAction}</LinkButton>}
-            />
-          ) : (
-            <>
-              <ListTable
-                label={t.activity.title}
-                head={
-                  <>
-                    <Table.Th>{t.common.when}</Table.Th>
-                    <Table.Th>{t.activity.what}</Table.Th>
-                    <Table.Th>{t.activity.details}</Table.Th>
-                    <Table.Th>{t.activity.from}</Table.Th>
-                  </>
-                }
-              >
-                {data.map((event) => (
-                  <Row key={event.id} event={event} />
-                ))}
-              </ListTable>
-              <Pages
-                page={page}
-                totalPages={totalPages}
-                onChange={(next) => void navigate({ search: { page: next } })}
-              />
-            </>
-          )
-        }
-      </Loaded>
-    </Page>
+    <Loaded query={query} lines={8}>
+      {({ data, totalPages }) =>
+        data.length === 0 ? (
+          <Empty
+            icon="activity"
+            title={t.activity.empty}
+            hint={t.activity.emptyHint}
+            action={<LinkButton to="/bots/new">{t.activity.emptyAction}</LinkButton>}
+          />
+        ) : (
+          <>
+            <ListTable
+              label={t.activity.title}
+              head={
+                <>
+                  <Table.Th>{t.common.when}</Table.Th>
+                  <Table.Th>{t.activity.what}</Table.Th>
+                  <Table.Th>{t.activity.details}</Table.Th>
+                  <Table.Th>{t.activity.from}</Table.Th>
+                </>
+              }
+            >
+              {data.map((event) => (
+                <Row key={event.id} event={event} />
+              ))}
+            </ListTable>
+            <Pages page={page} totalPages={totalPages} onChange={(next) => void navigate({ search: { page: next } })} />
+          </>
+        )
+      }
+    </Loaded>
   )
 }
 

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../api.ts'
+import { useRowKeys } from '../../hotkeys.ts'
 import { botsQuery, historyQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
@@ -50,6 +51,7 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
   const t = useTexts()
   const search = route.useSearch()
   const navigate = route.useNavigate()
+  useRowKeys()
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const shown = selectBots(bots, search)
   const change = (next: typeof search) => void navigate({ search: { ...search, ...next }, replace: true })
@@ -151,7 +153,7 @@ function BotRow({ bot, hasSpark, isSelected, onSelect }: RowProps) {
         />
       </Table.Td>
       <Table.Td maw={280}>
-        <TextLink to="/bots/$botId" params={{ botId: id }} fw={600} className="break">
+        <TextLink to="/bots/$botId" params={{ botId: id }} fw={600} className="break" data-row>
           {name}
         </TextLink>
       </Table.Td>

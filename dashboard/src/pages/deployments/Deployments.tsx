@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { formatSeconds } from '../../format.ts'
+import { useRowKeys } from '../../hotkeys.ts'
 import { deploymentsQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { Empty } from '../../ui/Empty.tsx'
@@ -26,6 +27,7 @@ export function Deployments() {
   const { page = 1 } = route.useSearch()
   const navigate = route.useNavigate()
   const query = useQuery(deploymentsQuery(botId, page))
+  useRowKeys()
   const [target, setTarget] = useState<Deployment>()
   return (
     <Page title={t.deployments.title} isPart>
@@ -83,7 +85,7 @@ function Row({ deployment, onRollBack }: { deployment: Deployment; onRollBack():
         <DeploymentBadge status={status} />
       </Table.Td>
       <Table.Td>
-        <TextLink to="/bots/$botId/deployments/$deploymentId" params={params}>
+        <TextLink to="/bots/$botId/deployments/$deploymentId" params={params} data-row>
           <Time at={createdAt} isInLink />
         </TextLink>
       </Table.Td>

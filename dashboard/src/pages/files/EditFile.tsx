@@ -75,14 +75,7 @@ function Editor({ botId, folder, name, text, onClose }: Omit<Props, 'entry'> & {
     if (problem === undefined) save.run()
   }
   return (
-    <form
-      onSubmit={submit}
-      onKeyDown={(event) => {
-        if (!(event.ctrlKey || event.metaKey) || event.key !== 's') return
-        event.preventDefault()
-        event.currentTarget.requestSubmit()
-      }}
-    >
+    <form onSubmit={submit}>
       <Stack>
         {name === undefined && (
           <TextInput

@@ -2,6 +2,7 @@ import { ActionIcon, Group, Table, Tooltip, UnstyledButton } from '@mantine/core
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatBytes } from '../../format.ts'
+import { useRowKeys } from '../../hotkeys.ts'
 import { saveFile } from '../../logs/download.ts'
 import { filesQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
@@ -25,6 +26,7 @@ const order = { folder: 0, file: 1, other: 2 }
 
 export function FileTable({ botId, folder, entries }: Props) {
   const t = useTexts()
+  useRowKeys()
   const [opened, setOpened] = useState<FileEntry>()
   const [deleted, setDeleted] = useState<FileEntry>()
   const remove = useAction((_: void) => api.files.delete(botId, join(folder, deleted?.name ?? '')), {
@@ -92,12 +94,12 @@ function Row({ botId, path, entry: { name, type, sizeBytes, modifiedAt }, onOpen
         <Group gap="xs" wrap="nowrap">
           <Icon name={type === 'folder' ? 'folder' : 'docs'} size={16} />
           {type === 'folder' && (
-            <TextLink to="/bots/$botId/files" params={{ botId }} search={{ path }} className="break">
+            <TextLink to="/bots/$botId/files" params={{ botId }} search={{ path }} className="break" data-row>
               {name}
             </TextLink>
           )}
           {type === 'file' && (
-            <UnstyledButton onClick={onOpen} className="break" c="var(--link)">
+            <UnstyledButton onClick={onOpen} className="break" c="var(--link)" data-row>
               {name}
             </UnstyledButton>
           )}

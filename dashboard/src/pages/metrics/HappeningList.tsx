@@ -12,6 +12,12 @@ const looks = {
 } as const
 const shownMax = 20
 
+export function HappeningLook({ kind }: { kind: Happening['kind'] }) {
+  const t = useTexts()
+  const [color, icon] = looks[kind]
+  return <Sign color={color} icon={icon} text={t.metrics.kinds[kind]} />
+}
+
 /** In words what the lines across the charts mean. */
 export function HappeningList({ botId, all }: { botId: string; all: readonly Happening[] }) {
   const t = useTexts()
@@ -22,24 +28,21 @@ export function HappeningList({ botId, all }: { botId: string; all: readonly Hap
         {t.metrics.happenings}
       </Title>
       <Stack component="ul" gap="xs" m={0} p={0} style={{ listStyle: 'none' }}>
-        {all.slice(0, shownMax).map(({ kind, at, text, deploymentId }) => {
-          const [color, icon] = looks[kind]
-          return (
-            <Group component="li" key={at + kind} gap="sm">
-              <Sign color={color} icon={icon} text={t.metrics.kinds[kind]} />
-              {deploymentId === undefined ? (
-                <Time at={at} />
-              ) : (
-                <TextLink to="/bots/$botId/deployments/$deploymentId" params={{ botId, deploymentId }}>
-                  <Time at={at} isInLink />
-                </TextLink>
-              )}
-              <Text size="sm" c="dimmed" className="break">
-                {text}
-              </Text>
-            </Group>
-          )
-        })}
+        {all.slice(0, shownMax).map(({ kind, at, text, deploymentId }) => (
+          <Group component="li" key={at + kind} gap="sm">
+            <HappeningLook kind={kind} />
+            {deploymentId === undefined ? (
+              <Time at={at} />
+            ) : (
+              <TextLink to="/bots/$botId/deployments/$deploymentId" params={{ botId, deploymentId }}>
+                <Time at={at} isInLink />
+              </TextLink>
+            )}
+            <Text size="sm" c="dimmed" className="break">
+              {text}
+            </Text>
+          </Group>
+        ))}
       </Stack>
     </Paper>
   )

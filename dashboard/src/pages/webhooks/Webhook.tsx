@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, isMissing } from '../../api.ts'
+import { useRowKeys } from '../../hotkeys.ts'
 import { deliveriesQuery, webhookQuery, webhooksQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
@@ -94,6 +95,7 @@ function Deliveries({ id, url }: { id: string; url: string }) {
   const { page = 1 } = route.useSearch()
   const navigate = route.useNavigate()
   const query = useQuery(deliveriesQuery(id, page))
+  useRowKeys()
   const [opened, setOpened] = useState<string>()
   return (
     <Stack component="section" gap="sm">
@@ -155,7 +157,7 @@ function Row({ delivery, onOpen }: { delivery: Delivery; onOpen(): void }) {
       <Table.Td className="numbers">{attempts.length}</Table.Td>
       <Table.Td>{last ? (last.statusCode ?? (last.error && t.webhooks.causes[last.error])) : '–'}</Table.Td>
       <Table.Td>
-        <Button size="compact-sm" variant="default" onClick={onOpen}>
+        <Button size="compact-sm" variant="default" onClick={onOpen} data-row>
           {t.webhooks.open}
         </Button>
       </Table.Td>

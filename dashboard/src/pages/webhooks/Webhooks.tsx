@@ -2,8 +2,9 @@ import type { Subscription } from '@botberth/sdk'
 import { Button, Group, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { formatPercent } from '../../format.ts'
 import { useHotkeys } from '../../hotkeys.ts'
-import { webhooksQuery } from '../../queries.ts'
+import { deliveriesQuery, webhooksQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { Empty } from '../../ui/Empty.tsx'
 import { Icon } from '../../ui/Icon.tsx'
@@ -40,6 +41,7 @@ export function Webhooks() {
                   <Table.Th>{t.webhooks.url}</Table.Th>
                   <Table.Th>{t.common.status}</Table.Th>
                   <Table.Th visibleFrom="sm">{t.webhooks.events}</Table.Th>
+                  <Table.Th visibleFrom="sm">{t.webhooks.successRate}</Table.Th>
                   <Table.Th visibleFrom="sm">{t.webhooks.lastDelivery}</Table.Th>
                 </>
               }
@@ -90,7 +92,24 @@ function Row({ subscription }: { subscription: Subscription }) {
       <Table.Td visibleFrom="sm">
         <Text size="sm">{events.join(', ')}</Text>
       </Table.Td>
+      <Table.Td visibleFrom="sm">
+        <SuccessRate id={id} />
+      </Table.Td>
       <Table.Td visibleFrom="sm">{lastDeliveryAt === null ? t.common.never : <Time at={lastDeliveryAt} />}</Table.Td>
     </Table.Tr>
+  )
+}
+
+/** Of the last page of deliveries, those that have ended. */
+function SuccessRate({ id }: { id: string }) {
+  const t = useTexts()
+  const { data } = useQuery({ ...deliveriesQuery(id, 1), refetchInterval: 30_000 })
+  const ended = data?.data.filter(({ status }) => status !== 'pending') ?? []
+  const delivered = ended.filter(({ status }) => status === 'delivered').length
+  if (ended.length === 0) return '–'
+  return (
+    <Text size="sm" c={delivered === ended.length ? undefined : 'var(--bad)'}>
+      {t.webhooks.rate(formatPercent((delivered / ended.length) * 100), String(ended.length))}
+    </Text>
   )
 }

@@ -179,6 +179,52 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     })
   })
 
+  await t.test(
+    'files are uploaded, changed, downloaded and deleted; a crash is marked wherever it matters',
+    async () => {
+      const { id } = await ask('POST /bots', { name: 'from files', type: 'custom' })
+      const bot = `/bots/${String(id)}`
+      await open(`${bot}/files`)
+      await page.locator('input[type=file]').setInputFiles([
+        { name: 'index.js', mimeType: 'text/javascript', buffer: Buffer.from('setTimeout(() => {}, 500)') },
+        { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('to go') },
+      ])
+      await button('notes.txt').waitFor()
+      await button('index.js').click()
+      await page.getByLabel('Content').fill('console.log("up")\nsetTimeout(() => process.exit(3), 500)')
+      await page.keyboard.press('Control+s')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      const download = page.waitForEvent('download')
+      await button('Download index.js').click()
+      assert.match(await readFile(await (await download).path(), 'utf8'), /process\.exit\(3\)/)
+      await button('Delete notes.txt').click()
+      await button('Delete').click()
+      await button('notes.txt').waitFor({ state: 'detached' })
+      await button('New file').click()
+      await page.getByLabel('Name').fill('src/other.js')
+      await button('Save').click()
+      await page.getByRole('link', { name: 'src', exact: true }).click()
+      await button('other.js').waitFor()
+
+      await ask('POST /deployments', { botId: id })
+      await open(`${bot}/logs`)
+      await page.locator('[data-marker=crash]', { hasText: 'exited with code 3' }).first().waitFor()
+      await page.locator('[data-marker=succeeded]', { hasText: 'Deployed' }).waitFor()
+      await button('Any time').click()
+      await page.getByLabel('To', { exact: true }).fill('2026-01-01T00:00:00')
+      await button('Show').click()
+      await heading('No lines from that time').waitFor()
+      await button('Show all lines').click()
+      await page.getByRole('log').getByText('up', { exact: true }).first().waitFor()
+      await open('/activity?tab=bots')
+      await page
+        .getByRole('row', { name: /from files crashed .*exited with code 3/ })
+        .first()
+        .waitFor()
+      await ask(`DELETE ${bot}`)
+    },
+  )
+
   await t.test('keys are shown once and revoked; the activity tells of it', async () => {
     await open('/keys')
     await page.getByLabel('What is it for?').fill('CI')
@@ -334,24 +380,29 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
         ['/', 'Hello, Owner'],
         ['/', 'Hello, Owner', key('Control+k')],
         ['/', 'Hello, Owner', key('?')],
+        ['/', 'Hello, Owner', key('a')],
         ['/bots', 'Bots'],
         ['/bots/new', 'New bot'],
         ['/bots/new?source=repository', 'New bot'],
         ['/bots/new?source=empty', 'New bot'],
         [ofBot(), 'Last lines'],
         [ofBot('/logs'), 'renamed'],
+        [ofBot('/logs'), 'renamed', dialog('Any time')],
         [ofBot('/deployments'), 'Deployments'],
         [ofBot('/deployments'), 'Deployments', dialog(/^Actions for/)],
         [ofBot('/variables'), 'Variables'],
         [ofBot('/variables'), 'Variables', dialog('Paste .env')],
         [ofBot('/metrics'), 'Metrics'],
         [ofBot('/repository'), 'Repository'],
+        [ofBot('/files'), 'Files'],
+        [ofBot('/files'), 'Files', dialog('New file')],
         [ofBot('/backups'), 'Backups'],
         [ofBot('/backups'), 'Backups', dialog(/^Restore:/)],
         [ofBot('/backups'), 'Backups', dialog(/^Actions for/)],
         [ofBot('/settings'), 'Settings'],
         [ofBot('/settings'), 'Settings', dialog('Delete the bot')],
         ['/activity', 'Activity'],
+        ['/activity?tab=bots', 'Activity'],
         ['/keys', 'API keys'],
         ['/webhooks', 'Webhooks'],
         ['/webhooks', 'Webhooks', dialog('Add a webhook')],
@@ -504,6 +555,59 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     const first = Math.min(...(await rows()))
     const shown = Number((await page.getByText(/^[\d,]+ lines$/).innerText()).replace(/\D/g, ''))
     assert.equal(shown, last - first + 1)
+  })
+
+  await t.test('a log of 50,000 lines stays smooth, scrolled through and followed', async (t) => {
+    await ask(`PUT /servers/${botId}/startup/variable`, { key: 'INTERVAL_SECONDS', value: '0.02' })
+    await ask(`POST /servers/${botId}/power`, { signal: 'start' })
+    // A page reads a thousand at once and gets the rest with time; here it has them at once.
+    await page.route('**/servers/*/logs?tail=1000', async (route) => {
+      const answer = await route.fetch()
+      const { data, ...rest } = (await answer.json()) as { data: { seq: number; text: string }[] }
+      const first = data[0] ?? assert.fail('no lines')
+      const older = Array.from({ length: 50_000 - data.length }, (_, index) => ({
+        ...first,
+        seq: first.seq - 50_000 + data.length + index,
+        text: `\u001b[32m${index}\u001b[0m ${'some words of a line that may be long '.repeat(1 + (index % 5))}`,
+      }))
+      await route.fulfill({ response: answer, json: { ...rest, data: [...older, ...data] } })
+    })
+    await open(ofBot('/logs'))
+    await page.getByText('50,000 lines').waitFor()
+    const log = page.getByRole('log')
+    const framesOf = async (step: string) => {
+      const gaps: number[] = await page.evaluate(`new Promise((resolve) => {
+        const box = document.querySelector('[role=log]')
+        const [startedAt, from, gaps] = [performance.now(), box.scrollTop, []]
+        let before = startedAt
+        const draw = (now) => {
+          const share = (now - startedAt) / 2000
+          gaps.push(now - before)
+          before = now
+          if (share >= 1) return resolve(gaps.slice(1))
+          ${step}
+          requestAnimationFrame(draw)
+        }
+        requestAnimationFrame(draw)
+      })`)
+      const sorted = gaps.toSorted((a, b) => a - b)
+      const at = (share: number) => Math.round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0)
+      const slow = gaps.filter((gap) => gap > 50).length / gaps.length
+      return { frames: gaps.length, median: at(0.5), p95: at(0.95), max: at(1), slow: Math.round(slow * 100) }
+    }
+    const lastSeq = () =>
+      log
+        .locator('[data-seq]')
+        .evaluateAll((all) => Math.max(...all.map((row) => Number(row.getAttribute('data-seq')))))
+    const before = await lastSeq()
+    const following = await framesOf('')
+    assert((await lastSeq()) > before, 'it follows')
+    const scrolling = await framesOf('box.scrollTop = from * (1 - share)')
+    t.diagnostic(`ms between frames: ${JSON.stringify({ following, scrolling })}`)
+    assert((await log.locator('[data-index]').count()) < 200, 'only what is within sight is in the page')
+    // Smooth is none over 50 ms; where every frame touches every line, hardly one is below.
+    for (const { slow, frames } of [following, scrolling]) assert(slow < 30 && frames > 25, `${slow} % of ${frames}`)
+    await page.unroute('**/servers/*/logs?tail=1000')
   })
 
   await t.test('nothing was complained about in the browser’s console', () => {

@@ -1,13 +1,11 @@
-import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { LogView } from '../../logs/LogView.tsx'
 import { useServerLogs } from '../../logs/sources.ts'
 import { botQuery, deploymentsQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
-import { Icon } from '../../ui/Icon.tsx'
 import { useTitle } from '../../ui/Page.tsx'
-import { usePower } from './power.ts'
+import { StartButton } from './StartButton.tsx'
 
 const route = getRouteApi('/shell/bots/$botId/logs')
 
@@ -19,7 +17,6 @@ export function Logs() {
   const navigate = route.useNavigate()
   const source = useServerLogs(botId, { since, until })
   const { data: deployments } = useQuery(deploymentsQuery(botId, 1))
-  const power = usePower(botId)
   useTitle(`${t.logs.title} · ${bot?.name ?? ''}`)
   const isUp = bot?.server.state === 'running' || bot?.server.state === 'starting'
   return (
@@ -28,17 +25,7 @@ export function Logs() {
       source={source}
       fileName={`${bot?.name ?? botId}.log`}
       emptyHint={isUp ? t.logs.emptyRunning : t.logs.emptyStopped}
-      emptyAction={
-        !isUp && (
-          <Button
-            loading={power.isRunning}
-            onClick={() => power.run('start')}
-            leftSection={<Icon name="play" size={16} />}
-          >
-            {t.power.start}
-          </Button>
-        )
-      }
+      emptyAction={bot && <StartButton bot={bot} />}
       deployments={deployments?.data}
       onRange={(search) => void navigate({ search })}
     />

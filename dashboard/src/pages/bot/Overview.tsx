@@ -15,6 +15,7 @@ import { Spark } from '../../ui/Spark.tsx'
 import { DeploymentBadge } from '../../ui/StatusBadge.tsx'
 import { Time, useDuration } from '../../ui/Time.tsx'
 import { Crash } from './Crash.tsx'
+import { DeployButton } from './DeployButton.tsx'
 import { useLiveResources } from './resources.ts'
 
 const route = getRouteApi('/shell/bots/$botId/')
@@ -37,6 +38,7 @@ function Content({ bot }: { bot: Bot }) {
         icon="deploy"
         title={t.overview.noDeployment}
         hint={t.overview.noDeploymentHint}
+        action={<DeployButton botId={bot.id} />}
         cli="npm run cli -- deploy"
       />
     )

@@ -16,6 +16,7 @@ import { Page } from '../../ui/Page.tsx'
 import { Pages } from '../../ui/Pages.tsx'
 import { DeploymentBadge } from '../../ui/StatusBadge.tsx'
 import { Time } from '../../ui/Time.tsx'
+import { DeployButton } from '../bot/DeployButton.tsx'
 import { useDeploy } from '../bot/power.ts'
 import { RollBack } from './RollBack.tsx'
 
@@ -38,6 +39,7 @@ export function Deployments() {
               icon="deploy"
               title={t.deployments.empty}
               hint={t.deployments.emptyHint}
+              action={<DeployButton botId={botId} />}
               cli="npm run cli -- deploy"
             />
           ) : (

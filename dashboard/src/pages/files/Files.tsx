@@ -49,7 +49,7 @@ function Folder({ bot, path }: { bot: Bot; path: string }) {
   )
   const isFromRepository = bot.type === 'git' || bot.repo !== null
   return (
-    <Page title={t.files.title} lead={t.files.lead} isPart actions={buttons}>
+    <Page title={t.files.title} lead={t.files.lead} isPart actions={query.data?.length !== 0 && buttons}>
       {isFromRepository && <Alert color="yellow">{t.files.fromRepository}</Alert>}
       <Trail botId={bot.id} path={path} />
       <Uploading upload={upload} />
@@ -61,6 +61,7 @@ function Folder({ bot, path }: { bot: Bot; path: string }) {
                 icon="docs"
                 title={path === '' ? t.files.empty : t.files.emptyFolder}
                 hint={t.files.emptyHint}
+                action={buttons}
                 cli={path === '' ? 'npm run cli -- deploy' : undefined}
               />
             ) : (

@@ -8,6 +8,7 @@ import { type Texts, useTexts } from '../../texts/texts.ts'
 import { Empty } from '../../ui/Empty.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
+import { StartButton } from '../bot/StartButton.tsx'
 import { Chart } from './Chart.tsx'
 import { HappeningList } from './HappeningList.tsx'
 import { useHappenings } from './happenings.ts'
@@ -39,7 +40,7 @@ export function Metrics() {
       <Loaded query={query} lines={6}>
         {(samples) =>
           samples.length === 0 ? (
-            <Empty icon="activity" title={t.metrics.empty} hint={t.metrics.emptyHint} />
+            <Unmeasured botId={botId} />
           ) : isTable ? (
             <SampleTable samples={samples} />
           ) : (
@@ -48,6 +49,20 @@ export function Metrics() {
         }
       </Loaded>
     </Page>
+  )
+}
+
+/** A bot that does not run is not measured. */
+function Unmeasured({ botId }: { botId: string }) {
+  const t = useTexts()
+  const { data: bot } = useQuery(botQuery(botId))
+  return (
+    <Empty
+      icon="activity"
+      title={t.metrics.empty}
+      hint={t.metrics.emptyHint}
+      action={bot && <StartButton bot={bot} />}
+    />
   )
 }
 

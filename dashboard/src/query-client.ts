@@ -56,4 +56,8 @@ function noteEvent(event: StreamEvent): void {
 function changeBot(id: string, change: (bot: Bot) => Bot): void {
   queryClient.setQueryData(botQuery(id).queryKey, (bot) => bot && change(bot))
   queryClient.setQueryData(botsQuery.queryKey, (bots) => bots?.map((bot) => (bot.id === id ? change(bot) : bot)))
+  // An answer that is on its way may be older than this, and would take its place for good.
+  for (const { queryKey } of [botQuery(id), botsQuery])
+    if (queryClient.isFetching({ queryKey, exact: true }) > 0)
+      void queryClient.invalidateQueries({ queryKey, exact: true })
 }

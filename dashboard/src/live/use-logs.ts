@@ -5,6 +5,8 @@ import { hub } from './hub.ts'
 import { LogBuffer, type LogEntry, linesMax } from './log-buffer.ts'
 
 const pageLines = 1_000
+// Often enough to count what is new.
+const calmMs = 250
 
 export interface LogSource {
   readonly topic: string
@@ -19,6 +21,8 @@ export interface Logs {
   /** Older lines than these are kept. */
   readonly hasEarlier: boolean
   loadEarlier(): Promise<void>
+  /** Whether somebody looks at the newest lines, or reads older ones, where new ones only cost time. */
+  watchEnd(isWatched: boolean): void
   retry(): void
 }
 
@@ -30,12 +34,13 @@ export function useLogs(source: LogSource): Logs {
   return reader
 }
 
-/** A line more for each that is written; painted at most once a frame. */
+/** A line more for each that is written; painted at most once a frame, less often while nobody would see it. */
 class LogReader implements Logs {
   readonly #source: LogSource
   readonly #buffer = new LogBuffer()
   #changed = () => {}
   #isPainting = false
+  #isEndWatched = true
   #reading: Promise<void> = Promise.resolve()
   isLoading = true
   error: unknown
@@ -68,6 +73,10 @@ class LogReader implements Logs {
   }
 
   retry = (): void => this.#catchUp()
+
+  watchEnd = (isWatched: boolean): void => {
+    this.#isEndWatched = isWatched
+  }
 
   loadEarlier = async (): Promise<void> => {
     const { data, before } = await this.#source.read({ before: this.#buffer.firstSeq, tail: pageLines })
@@ -117,6 +126,7 @@ class LogReader implements Logs {
     }
     // A hidden tab gets no frames, and needs none.
     if (document.hidden) setTimeout(paint, 500)
+    else if (!this.#isEndWatched) setTimeout(paint, calmMs)
     else requestAnimationFrame(paint)
   }
 }

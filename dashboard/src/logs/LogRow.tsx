@@ -7,6 +7,9 @@ import { Line } from './Line.tsx'
 import { levelOf } from './level.ts'
 import { isCrash, type LogItem, type Marker, momentOf } from './markers.ts'
 
+// Made once: making one takes longer than all else that a line needs.
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+
 interface Props {
   readonly ref?: Ref<HTMLDivElement> | undefined
   readonly index: number
@@ -51,7 +54,7 @@ export const LogRow = memo(function LogRow({ ref, index, start, entry, hasTime, 
     >
       {hasTime && (
         <a href={`#L${seq}`} onClick={copyLink} title={t.logs.copyLink(String(seq))} tabIndex={-1}>
-          <time dateTime={at}>{new Date(at).toLocaleTimeString('en-GB')}</time>
+          <time dateTime={at}>{clock.format(new Date(at))}</time>
         </a>
       )}
       <span className="log-text">

@@ -1,7 +1,6 @@
 import type { Deployment } from '@botberth/sdk'
 import { Button, Group, Stack, Text } from '@mantine/core'
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { focusSearch, useHotkeys } from '../hotkeys.ts'
 import { type LogSource, useLogs } from '../live/use-logs.ts'
 import { readSetting, writeSetting } from '../settings.ts'
@@ -11,7 +10,7 @@ import { ErrorCard } from '../ui/ErrorCard.tsx'
 import { Icon } from '../ui/Icon.tsx'
 import { Waiting } from '../ui/Loaded.tsx'
 import { useFollow } from './follow.ts'
-import { LogRow } from './LogRow.tsx'
+import { LogLines, type LogLinesHandle } from './LogLines.tsx'
 import { LogTools } from './LogTools.tsx'
 import type { LogItem } from './markers.ts'
 import { RangeField } from './RangeField.tsx'
@@ -30,10 +29,9 @@ interface Props {
   readonly height?: string
 }
 
-const rowPx = 20
 const noDeployments: readonly Deployment[] = []
 
-/** A log of any length: only the lines within sight are in the page. */
+/** A log of any length, with all that helps to find something in it. */
 export function LogView(props: Props) {
   const { source, fileName, onRange, height = 'max(320px, calc(100vh - 330px))' } = props
   const t = useTexts()
@@ -42,22 +40,15 @@ export function LogView(props: Props) {
   const [hasTimes, setTimes] = useFlag('times')
   const box = useRef<HTMLDivElement>(null)
   const { items: shown, lines, levels, phases } = useShown(logs.entries, props.deployments ?? noDeployments)
-  const rows = useVirtualizer({
-    count: shown.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => rowPx,
-    overscan: 20,
-    // The same function as long as the lines are the same: otherwise all of them are placed anew at each drawing.
-    getItemKey: useCallback((index: number) => keyOf(shown[index]) ?? index, [shown]),
-  })
-  const toRow = (index: number) => rows.scrollToIndex(index, { align: 'center' })
+  const linesBox = useRef<LogLinesHandle>(null)
+  const toRow = (index: number) => linesBox.current?.show(index)
   const search = useSearch(shown, toRow)
   const follow = useFollow({ box, count: shown.length, lastSeq: shown.at(-1)?.seq ?? 0 })
+  useEffect(() => logs.watchEnd(follow.isOn), [logs, follow.isOn])
   const marked = useMarkedLine(shown, (index) => {
     follow.stop()
     toRow(index)
   })
-  useEffect(() => rows.measure(), [isWrapped, rows])
   useHotkeys([
     { keys: '/', label: t.logs.search, run: focusSearch },
     { keys: 'f', label: t.logs.follow, run: follow.toggle },
@@ -96,32 +87,19 @@ export function LogView(props: Props) {
       />
       {logs.hasEarlier ? <Earlier load={logs.loadEarlier} /> : null}
       <div style={{ position: 'relative' }}>
-        <div
-          ref={box}
-          className={isWrapped ? 'log log-wrap' : 'log'}
-          style={{ height }}
-          role="log"
-          aria-label={t.logs.label}
-          aria-live="off"
-          tabIndex={0}
+        <LogLines
+          ref={linesBox}
+          box={box}
+          items={shown}
+          isWrapped={isWrapped}
+          hasTimes={hasTimes}
+          isFollowing={follow.isOn}
+          query={search.query}
+          currentSeq={search.currentSeq}
+          markedSeq={marked}
+          height={height}
           onScroll={follow.onScroll}
-        >
-          <div style={{ height: rows.getTotalSize(), position: 'relative', minWidth: 'max-content' }}>
-            {rows.getVirtualItems().map(({ key, index, start }) => (
-              <LogRow
-                key={key}
-                ref={isWrapped ? rows.measureElement : undefined}
-                index={index}
-                start={start}
-                entry={shown[index] as LogItem}
-                hasTime={hasTimes}
-                query={search.query}
-                isCurrent={search.currentSeq === shown[index]?.seq}
-                isMarked={marked === shown[index]?.seq}
-              />
-            ))}
-          </div>
-        </div>
+        />
         {follow.missed > 0 && (
           <Button
             size="xs"
@@ -145,10 +123,6 @@ export function LogView(props: Props) {
       </Group>
     </Stack>
   )
-}
-
-function keyOf(item: LogItem | undefined): number | string | undefined {
-  return item && 'deployment' in item ? item.deployment.id : item?.seq
 }
 
 /** None at all, or none of the chosen time. */

@@ -1,4 +1,4 @@
-import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
+import { type RefObject, useRef, useState } from 'react'
 
 interface Follow {
   readonly isOn: boolean
@@ -24,9 +24,6 @@ export function useFollow({ box, count, lastSeq }: Options): Follow {
   const [isOn, setOn] = useState(true)
   const leftAt = useRef(lastSeq)
   const topBefore = useRef(0)
-  useLayoutEffect(() => {
-    if (isOn && box.current) box.current.scrollTop = box.current.scrollHeight
-  })
   const stop = () => {
     leftAt.current = lastSeq
     setOn(false)

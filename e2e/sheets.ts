@@ -133,7 +133,8 @@ async function shoot(context: BrowserContext, { running, shot, state, botId, she
   for (const [width, colorScheme] of looks) {
     await page.setViewportSize({ width, height: heights[width] })
     await page.emulateMedia({ colorScheme })
-    await page.waitForTimeout(150)
+    // Colours fade into each other.
+    await page.waitForTimeout(400)
     const file = join(folder, 'shots', `${shot.name}-${state}-${width}-${colorScheme}.png`)
     await page.screenshot({ path: file })
     sheets.get(shot.name)?.push(file)

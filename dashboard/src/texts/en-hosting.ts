@@ -73,7 +73,7 @@ export const hosting = {
     templateHint: 'Ready to run, to look around or to build on.',
     repository: 'Repository',
     repositoryHint: 'Any git address, or a repository of your connected code host.',
-    empty: 'Empty project',
+    empty: 'Empty',
     emptyHint: 'One small program that runs. Upload your own files here, or with the command line.',
     chooseTemplate: 'Choose a template',
     name: 'Name',

@@ -14,7 +14,14 @@ export function ErrorCard({ error, title, onRetry }: Props) {
   const t = useTexts()
   const known = error instanceof BotberthError ? error : undefined
   return (
-    <Alert color="red" role="alert" icon={<Icon name="warning" />} title={title ?? t.errors.title}>
+    <Alert
+      variant="default"
+      role="alert"
+      icon={<Icon name="warning" />}
+      title={title ?? t.errors.title}
+      ta="left"
+      className="failure"
+    >
       <Text size="sm" className="break">
         {known ? t.errors.codes[known.code] : messageOf(error, t.errors.network)}
       </Text>

@@ -37,7 +37,15 @@ export function DeploymentBadge({ status }: { status: string }) {
 
 export function Sign({ color, icon, text }: { color: string; icon: IconName; text: string }) {
   return (
-    <Badge color={color} variant="light" leftSection={<Icon name={icon} size={12} />} tt="none" fw={600} size="lg">
+    <Badge
+      className="sign"
+      color={color}
+      variant="light"
+      leftSection={<Icon name={icon} size={12} />}
+      tt="none"
+      fw={600}
+      size="lg"
+    >
       {text}
     </Badge>
   )

@@ -34,7 +34,8 @@ export function Activity() {
             search={search}
             className="tab"
             aria-current={isCurrent ? 'page' : undefined}
-            activeProps={{}}
+            // Otherwise the address without a tab counts as that of each.
+            activeOptions={{ exact: true }}
           >
             {label}
           </Link>

@@ -1,7 +1,8 @@
 import type { Bot } from '@botberth/sdk'
 import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
 import { api, isMissing } from '../../api.ts'
 import { useHotkeys } from '../../hotkeys.ts'
 import { botQuery, botsQuery } from '../../queries.ts'
@@ -155,6 +156,12 @@ const tabs = [
 function Tabs({ botId }: { botId: string }) {
   const t = useTexts()
   const navigate = useNavigate()
+  const path = useRouterState({ select: ({ location }) => location.pathname })
+  const nav = useRef<HTMLElement>(null)
+  // Where they do not all fit, the one that is shown is among those within sight.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [path])
   useHotkeys(
     tabs.map(([to, name, key]) => ({
       keys: `g ${key}`,
@@ -163,7 +170,7 @@ function Tabs({ botId }: { botId: string }) {
     })),
   )
   return (
-    <nav className="tabs" aria-label={t.bot.tabs}>
+    <nav ref={nav} className="tabs" aria-label={t.bot.tabs}>
       {tabs.map(([to, name]) => (
         <Link
           key={to}

@@ -51,8 +51,10 @@ function Folder({ bot, path }: { bot: Bot; path: string }) {
   return (
     <Page title={t.files.title} lead={t.files.lead} isPart actions={query.data?.length !== 0 && buttons}>
       {isFromRepository && <Alert color="yellow">{t.files.fromRepository}</Alert>}
-      <Trail botId={bot.id} path={path} />
-      <Uploading upload={upload} />
+      <div>
+        <Trail botId={bot.id} path={path} />
+        <Uploading upload={upload} />
+      </div>
       <DropArea onDrop={upload.choose}>
         <Loaded query={query} lines={6}>
           {(entries) =>

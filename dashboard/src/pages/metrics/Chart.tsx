@@ -1,4 +1,5 @@
 import 'uplot/dist/uPlot.min.css'
+import { useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 
@@ -28,6 +29,7 @@ const heightPx = 200
 /** The only place that knows the library which draws. */
 export function Chart({ title, times, seconds, lines, marks }: Props) {
   const box = useRef<HTMLDivElement>(null)
+  const scheme = useComputedColorScheme()
   useEffect(() => {
     const element = box.current
     if (!element) return undefined
@@ -64,7 +66,8 @@ export function Chart({ title, times, seconds, lines, marks }: Props) {
       resize.disconnect()
       plot.destroy()
     }
-  }, [times, lines, seconds, marks])
+    // What is drawn keeps its colours: it is drawn anew in others.
+  }, [times, lines, seconds, marks, scheme])
   return <div ref={box} className="chart" role="img" aria-label={title} />
 }
 

@@ -39,7 +39,8 @@ export function Operator() {
             search={name === 'host' ? {} : { tab: name }}
             className="tab"
             aria-current={tab === name ? 'page' : undefined}
-            activeProps={{}}
+            // Otherwise the address without a tab counts as that of each.
+            activeOptions={{ exact: true }}
           >
             {t.operator[name]}
           </Link>

@@ -30,7 +30,9 @@ export class Host {
   }
 
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/src/main.ts')], {
+    // As `npm start` does.
+    const args = ['--max-semi-space-size=8', join(import.meta.dirname, '../../server/src/main.ts')]
+    const child = spawn(process.execPath, args, {
       env: {
         ...process.env,
         HOST: '127.0.0.1',
@@ -53,6 +55,11 @@ export class Host {
       })
       child.once('exit', () => reject(new Error(`The server did not start: ${output}`)))
     })
+  }
+
+  async restart(): Promise<void> {
+    await this.#end('SIGTERM')
+    await this.start()
   }
 
   async kill(): Promise<void> {

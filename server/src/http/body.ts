@@ -10,20 +10,43 @@ const levelsMax = 32
  * The bytes as they came: signatures are made over bytes, and each endpoint decides what they are. A route whose config
  * says `ignoresBody` is not kept waiting for one; one that says `takesRaw` gets the stream, not a byte of it read.
  */
-export async function readBody(request: FastifyRequest, payload: Readable): Promise<Buffer | Readable | undefined> {
-  const { config, bodyLimit } = request.routeOptions as {
-    config: { ignoresBody?: boolean; takesRaw?: boolean }
-    bodyLimit: number
-  }
-  if (config.takesRaw) return payload
-  if (config.ignoresBody) {
+export function readBody(
+  request: FastifyRequest,
+  payload: Readable,
+  done: (error: Error | null, body?: Buffer | Readable) => void,
+): void {
+  const { config } = request.routeOptions as { config: { ignoresBody?: boolean; takesRaw?: boolean } }
+  if (config.takesRaw) done(null, payload)
+  else if (config.ignoresBody) {
     payload.resume()
-    return undefined
-  }
-  checkLength(request, bodyLimit)
+    done(null)
+  } else readAll(request, payload, done)
+}
+
+/** Not by an iterator: that takes a small body ten times as long as the parsing of it. */
+function readAll(request: FastifyRequest, payload: Readable, done: (error: Error | null, body?: Buffer) => void): void {
   const chunks: Buffer[] = []
-  for await (const chunk of boundedBytes(payload, bodyLimit)) chunks.push(chunk)
-  return Buffer.concat(chunks)
+  let size = 0
+  const end = (error: Error | null) => {
+    payload.off('data', take).off('end', finish).off('error', fail)
+    payload.on('error', () => {}) // it has been told
+    payload.resume() // what nobody wanted must not be taken for the next request
+    done(error, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+  }
+  const take = (chunk: Buffer) => {
+    size += chunk.length
+    if (size > jsonBytesMax) end(tooLarge(jsonBytesMax))
+    else chunks.push(chunk)
+  }
+  const finish = () => end(null)
+  const fail = (error: Error) => end(readError(error))
+  if (Number(request.headers['content-length'] ?? 0) > jsonBytesMax) return done(tooLarge(jsonBytesMax))
+  payload.on('data', take).on('end', finish).on('error', fail)
+}
+
+function readError(error: Error): Error {
+  if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') return error
+  return new AppError('invalid_request', { detail: 'The body ended too early.', cause: error })
 }
 
 /** The stream of a route that takes raw bytes, after all that can be said before it is read. */
@@ -55,8 +78,7 @@ async function* boundedBytes(payload: Readable, bytesMax: number): AsyncGenerato
       yield chunk
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error
-    throw new AppError('invalid_request', { detail: 'The body ended too early.', cause: error })
+    throw readError(error as Error)
   } finally {
     payload.resume() // what nobody wanted must not be taken for the next request
   }

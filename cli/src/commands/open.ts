@@ -12,6 +12,7 @@ export const botPages: Readonly<Record<string, string>> = {
   variables: '/variables',
   metrics: '/metrics',
   repository: '/repository',
+  files: '/files',
   backups: '/backups',
   settings: '/settings',
 }

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { win32 } from 'node:path'
 import { CliError, exit, type Say } from './exit.ts'
 
@@ -16,8 +16,24 @@ export interface Launch {
 }
 
 export function systemMachine(env: Machine['env']): Machine {
-  const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === true
   return { platform: process.platform, env, isFile }
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+  } catch {
+    // A program of Windows' store is a link that only the system can follow.
+    return isLink(path)
+  }
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false // a folder of the path that is closed to us
+  }
 }
 
 /**

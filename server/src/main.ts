@@ -97,7 +97,7 @@ async function start(): Promise<void> {
   url ??= addressOf(config, listening.port)
   writeInfo(config.dataDir, { url })
   botUrl = await openDoorFor(listening, config, await work.putUpWalls())
-  await work.start() // bots are told where we are
+  await work.start(stopping.signal) // bots are told where we are
   // Only now: what is printed once has to lead to a server that answers.
   const change = <T>(make: (db: Db) => Promise<T>) => whenBack(() => tx(app.pool.db, make), stopping.signal)
   const welcome = await change((db) => ensureOwner(db, config, app.clock.now()))

@@ -112,12 +112,12 @@ export class Work {
     return network
   }
 
-  /** Takes up what was under way. Expiry first: what has expired is not started again. */
-  async start(): Promise<void> {
+  /** Takes up what was under way. Expiry first: what has expired is not started again. `signal`: the start is given up. */
+  async start(signal: AbortSignal): Promise<void> {
     await this.wakes.listen(this.#app.pool)
     this.wakes.on('removal', () => void this.#removeAll())
     await this.#expiry.run()
-    await this.supervisor.start()
+    await this.supervisor.start(signal)
     this.output.start()
     this.resources.start()
     this.diskWatch.start()

@@ -111,6 +111,6 @@ export async function startTestServer({
     await close()
     if (pool.isUp) await checkForSecrets(pool)
   })
-  if (isWorking) await work.start()
+  if (isWorking) await work.start(new AbortController().signal)
   return { url, port, pool, clock, app, work, listening, close }
 }

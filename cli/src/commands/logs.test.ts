@@ -78,6 +78,13 @@ test('lines of a level are looked for as far back as it takes', async () => {
   }
   const { url } = await startServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://x')
+    if (pathname.endsWith('/stream')) {
+      const lines = [...(pages['new'] as { data: object[] }).data, { ...line(7, at), text: 'ERROR c' }]
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(`event: logs\ndata: ${JSON.stringify({ topic, lines })}\n\n`)
+      response.write(`event: gone\ndata: ${JSON.stringify({ topic })}\n\n`)
+      return
+    }
     const isLog = pathname.endsWith('/logs')
     json(response, 200, isLog ? pages[searchParams.get('before') ?? 'new'] : { data: [{ id: 'bot_1', name: 'a' }] })
   })
@@ -87,4 +94,6 @@ test('lines of a level are looked for as far back as it takes', async () => {
   assert.deepEqual(await read('--level', 'warn', '-n', '2'), ['ERROR b', 'WARN slow'])
   assert.deepEqual(await read('--level', 'info'), ['ERROR a', 'ERROR b', 'fine', 'WARN slow'])
   assert.deepEqual(await read(), ['fine', 'WARN slow'])
+  // And none of them twice, when what follows is shown too.
+  assert.deepEqual(await read('-f', '--level', 'warn', '-n', '2'), ['ERROR b', 'WARN slow', 'ERROR c'])
 })

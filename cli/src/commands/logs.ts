@@ -57,28 +57,34 @@ async function logs(context: Context, options: Options, name?: string): Promise<
     return
   }
   const topics = [`bot:${bot.id}:logs`]
+  // The stream knows of no filters: what there is already is looked for without it.
+  const found = isPicky(options) ? await readBack(context, { client, bot, options }) : []
+  for (const line of found) show(line)
   // What is older than `--since` is passed over, so that more has to be asked for.
-  const tail = options.since === undefined ? options.lines : most
-  let last: number | undefined
+  const tail = options.since === undefined && !isPicky(options) ? options.lines : most
+  let last = found.at(-1)?.seq
   for await (const event of client.stream(topics, { tail, signal, onConnection: reconnecting(context) })) {
     if (event.type === 'gap') tellGap(context, event.firstSeq, last)
     if (event.type !== 'logs') continue
-    for (const line of event.lines) show(line)
+    for (const line of event.lines) if (last === undefined || line.seq > last) show(line)
     last = event.lines.at(-1)?.seq ?? last
   }
 }
 
 /** As many as are wanted, if there are. The server does not know of levels and phases, so that more have to be looked at. */
 async function readBack({ signal }: Context, { client, bot, options }: Reading): Promise<readonly Line[]> {
-  const isPicky = options.level !== undefined || options.phase !== undefined
-  const query = { ...queryOf(options), ...(isPicky && { tail: most }) }
+  const query = { ...queryOf(options), ...(isPicky(options) && { tail: most }) }
   let found: Line[] = []
   for (let before: number | null | undefined; before !== null && found.length < options.lines; ) {
     const page = await client.servers.logs(bot.id, { ...query, ...(before !== undefined && { before }) }, { signal })
     found = [...page.data.filter((line) => matches(line, options)), ...found]
-    before = isPicky ? page.before : null
+    before = isPicky(options) ? page.before : null
   }
   return found.slice(-options.lines)
+}
+
+function isPicky({ level, phase }: Options): boolean {
+  return level !== undefined || phase !== undefined
 }
 
 function tellGap({ out, text }: Context, firstSeq: number, last: number | undefined): void {

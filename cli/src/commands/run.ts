@@ -26,7 +26,7 @@ async function run(context: Context, { bot }: { bot?: string }, ...[words]: unkn
   return start(context, launch, { ...env, ...Object.fromEntries(values) })
 }
 
-// The terminal sends an interrupt to both; these go to this process alone.
+// These go to this process alone.
 const passedOn = ['SIGTERM', 'SIGHUP'] as const
 
 /** Until it ends: returns its exit code, or 128 and the number of the signal that ended it, as shells do. */
@@ -35,6 +35,9 @@ function start({ text }: Context, launch: Launch, env: NodeJS.ProcessEnv): Promi
   const child = spawn(file, args, { stdio: 'inherit', env, ...how })
   const pass = (signal: NodeJS.Signals) => void child.kill(signal)
   for (const signal of passedOn) process.on(signal, pass)
+  // The terminal sends an interrupt to both, and what it means is for the command to say.
+  const interrupted = process.listeners('SIGINT')
+  process.removeAllListeners('SIGINT').on('SIGINT', ignore)
   const ended = new Promise<number>((done, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) => {
       const message = error.code === 'ENOENT' ? text('noCommand', { command: file }) : error.message
@@ -44,5 +47,9 @@ function start({ text }: Context, launch: Launch, env: NodeJS.ProcessEnv): Promi
   })
   return ended.finally(() => {
     for (const signal of passedOn) process.off(signal, pass)
+    process.off('SIGINT', ignore)
+    for (const listener of interrupted) process.on('SIGINT', listener)
   })
 }
+
+function ignore(): void {}

@@ -146,7 +146,7 @@ export const en = {
   codehostOn: '{login}, connected since {at}',
   private: 'private',
   public: 'public',
-  newer: 'The server has version {theirs}, this is {ours}. Update: `npm install --global @botberth/cli`.',
+  newer: 'The server has version {theirs}, this is {ours}. Update it the way it was installed.',
   tooSlow: '{url} did not answer within {seconds} s.',
   hintExpired: 'Run `botberth renew`, then try again.',
   hintLimit: 'Remove one that you no longer need, or ask whoever runs this server for more.',

@@ -146,7 +146,7 @@ export const ko: Record<TextName, string> = {
   codehostOn: '{login}, {at}부터 연결됨',
   private: '비공개',
   public: '공개',
-  newer: '서버는 버전 {theirs}, 이 프로그램은 {ours}입니다. 업데이트: `npm install --global @botberth/cli`.',
+  newer: '서버는 버전 {theirs}, 이 프로그램은 {ours}입니다. 설치한 방법대로 업데이트하세요.',
   tooSlow: '{url}이(가) {seconds}초 안에 응답하지 않았습니다.',
   hintExpired: '`botberth renew`를 실행한 뒤 다시 시도하세요.',
   hintLimit: '필요 없는 것을 지우거나 서버 운영자에게 더 요청하세요.',

@@ -74,6 +74,7 @@ async function stage(keeper: Keeper, work: RestoreWork, signal: AbortSignal): Pr
   const bot = { id, limits: { memoryMb: memory_mb, cpus, diskMb: disk_mb } }
   // Nobody knows if we were killed when it was complete and nobody had been told.
   const bytes = Number(work.content_bytes ?? (await measureArchive({ file, timeLimitMs: archiveMsMax }, signal)))
+  if (work.content_bytes === null) checkHostRoom(folder, hostFreeBytes + bytes)
   const files = await runtime.stageFiles(bot, { name: work.id, bytes })
   const texts = await unpackArchive(
     {
@@ -228,7 +229,9 @@ async function goBack(keeper: Keeper, work: RestoreWork): Promise<void> {
     const server = await lockServer(db, work.bot_id)
     await putContent(db, work.bot_id, work.previous)
     // The supervisor starts it, as it was before.
-    if (isWanted) await changeServer(db, server, { wanted: 'running', state: 'starting', restart_at: null })
+    const isStopped = server.wanted === 'offline' && server.state === 'offline' // meanwhile, by somebody
+    if (isWanted && !isStopped)
+      await changeServer(db, server, { wanted: 'running', state: 'starting', restart_at: null })
     await end(db, work, { failure: work.error ?? undefined, now: app.clock.now() })
   })
 }

@@ -143,8 +143,10 @@ async function goBack(
     (await runtime.hasRelease(work.bot_id, previous))
   ) {
     work.say('Starting the release before it again')
-    // The supervisor starts it, and goes on trying if that fails.
-    await changeServer(db, ended, { wanted: 'running', state: 'starting', release_id: previous })
+    // The supervisor starts it, and goes on trying if that fails; unless somebody stopped the bot meanwhile.
+    const isWanted = ended.state !== 'offline'
+    const wanted = isWanted && ({ wanted: 'running', state: 'starting' } as const)
+    await changeServer(db, ended, { release_id: previous, ...wanted })
   }
   await tx(db, (inside) => release(inside, work))
   return lastLog

@@ -40,6 +40,7 @@ function readAll(request: FastifyRequest, payload: Readable, done: (error: Error
   }
   const finish = () => end(null)
   const fail = (error: Error) => end(readError(error))
+  if (payload.destroyed) return done(new AppError('invalid_request', { detail: 'The body ended too early.' }))
   if (Number(request.headers['content-length'] ?? 0) > jsonBytesMax) return done(tooLarge(jsonBytesMax))
   payload.on('data', take).on('end', finish).on('error', fail)
 }

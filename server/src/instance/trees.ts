@@ -2,6 +2,7 @@ import { readdirSync, statfsSync, statSync } from 'node:fs'
 import type { PackLimits } from '../backups/archive/budget.ts'
 import type { Tree } from '../backups/archive/pack.ts'
 import { entriesMax } from '../backups/keeper.ts'
+import { StartError } from '../lib/data-dir.ts'
 import type { Log } from '../lib/log.ts'
 import { RunError } from '../lib/run.ts'
 import { Disks, measure } from '../runtime/process/disks.ts'
@@ -27,7 +28,7 @@ export async function listTrees(dataDir: string, log: Log): Promise<{ trees: Tre
   const closed = await openDisks(folders, log)
   const bots = readdirSync(folders.bots)
   const rest = { ignore: [], hasOwners: true }
-  const ofDirectory = { bytesMax: holesBytesOf(dataDir), diskBytesMax: Infinity, entriesMax: Infinity }
+  const ofDirectory = { bytesMax: Infinity, diskBytesMax: Infinity, entriesMax: Infinity } // it is ours
   const aside = readdirSync(dataDir).filter((name) => leftOut.test(name))
   const without = [...aside, 'backups/drafts', 'logs/postgres.log', 'logs/postgres.log.1']
   const trees: Tree[] = [
@@ -79,6 +80,9 @@ async function openDisks(folders: Folders, log: Log): Promise<Map<string, string
   const closed = new Map<string, string>()
   if (images.length === 0) return closed
   const disks = new Disks({ folders, log, isWanted: true })
+  // One that is damaged is another matter than a machine on which none can be had: a backup without any is none.
+  if (disks.problem !== undefined && images.some((botId) => !disks.has(botId)))
+    throw new StartError(`The disks of bots cannot be mounted: ${disks.problem}. ${disks.remedy ?? ''}`.trim())
   for (const botId of images) {
     try {
       await disks.open(botId)

@@ -159,4 +159,21 @@ describe('servers', { concurrency: 3 }, () => {
       ['deploy.completed'],
     )
   })
+
+  test('a bot that is started anew at the moment of its last crash is started', async () => {
+    const { server, ann } = await startHost()
+    const bot = await makeBot(server, ann)
+    await bot.deploy()
+    const { supervisor, runtime } = server.work
+    await supervisor.exclusively(bot.id, async () => {
+      const seen = await findServer(server.pool.db, bot.id)
+      assert(seen?.instance_id)
+      await runtime.stop(seen.instance_id, 0)
+      await bot.ask('POST @/power', { signal: 'restart' })
+      const exit = { code: 1, signal: null, oomKilled: false, at: server.clock.now() }
+      await supervisor.recordCrash(seen, exit, { isFinal: true })
+      await runtime.forget(seen.instance_id)
+    })
+    await bot.untilState('running')
+  })
 })

@@ -39,9 +39,9 @@ export function listRunningServers(db: Db, botIds: readonly string[]): Promise<S
 }
 
 /** What is wanted of a server, which stays so until the caller's transaction ends. */
-export async function lockWanted(db: Db, botId: string): Promise<Server['wanted'] | undefined> {
-  const query = db.selectFrom('servers').select('wanted').where('bot_id', '=', botId).forUpdate()
-  return (await query.executeTakeFirst())?.wanted
+export function lockWanted(db: Db, botId: string): Promise<Pick<Server, 'wanted' | 'is_restart_wanted'> | undefined> {
+  const columns = ['wanted', 'is_restart_wanted'] as const
+  return db.selectFrom('servers').select(columns).where('bot_id', '=', botId).forUpdate().executeTakeFirst()
 }
 
 /** A deployment or a restore has it for itself. */

@@ -26,6 +26,8 @@ export class Resources {
   readonly #runtime: Runtime
   readonly #samples = new Map<string, Sample>()
   readonly #disks = new Map<string, { bytes: number; atMs: number }>()
+  /** What became a day old while nobody looked is looked for once. */
+  #isThinned = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(app: App, runtime: Runtime) {
@@ -136,9 +138,11 @@ export class Resources {
       await pool.query('delete from resource_samples where at < $1', [ago(historyMs)])
       await pool.query(
         'delete from resource_samples where at between $1 and $2 and extract(minute from at)::integer % 10 <> 0',
-        [ago(dayMs + thinningMs), ago(dayMs)],
+        [ago(this.#isThinned ? dayMs + thinningMs : historyMs), ago(dayMs)],
       )
+      this.#isThinned = true
     } catch (error) {
+      this.#isThinned = false
       // The next minute is another one; a gap in a chart harms nobody.
       if (!(error instanceof DatabaseAway)) log.error({ err: error }, 'resources could not be recorded')
     }

@@ -58,10 +58,10 @@ export class Supervisor {
     this.#options = options
   }
 
-  /** Finds again what was running, and goes on with what was under way. */
-  async start(): Promise<void> {
+  /** Finds again what was running, and goes on with what was under way. `signal`: the start is given up. */
+  async start(signal: AbortSignal): Promise<void> {
     const { app, runtime, output, nodeId, wakes } = this.#options
-    const servers = await whenBack(() => listServersInUse(app.pool.db, nodeId), this.#stopping.signal)
+    const servers = await whenBack(() => listServersInUse(app.pool.db, nodeId), signal)
     const inUse = new Set(servers.map(({ bot_id }) => bot_id))
     for (const { id, botId, exit } of await runtime.list()) {
       inUse.add(botId)
@@ -349,18 +349,18 @@ export class Supervisor {
     const last_exit = exitJson({ ...exit, oomKilled: isOom })
     const isStopped = await tx(app.pool.db, async (db) => {
       const ended = { state_at: now, instance_id: null, started_at: null, last_exit }
+      const { wanted, is_restart_wanted: isRestarted } = (await lockWanted(db, server.bot_id)) ?? server
       // Somebody stopped it between its end and this: then that is what happened.
-      const isUnwanted = server.wanted === 'running' && (await lockWanted(db, server.bot_id)) === 'offline'
-      if (isUnwanted) return changeServer(db, server, { ...ended, state: 'offline', restart_at: null })
-      const isMine = await changeServer(db, server, {
-        ...ended,
-        state: 'crashed',
+      if (wanted === 'offline') return changeServer(db, server, { ...ended, state: 'offline', restart_at: null })
+      const since = {
         crashes,
         backoff: backoff + 1,
         restart_at: isLoop ? null : new Date(exit.at.getTime() + waitMs),
         // Nothing more until somebody starts it.
         ...(isLoop && { wanted: 'offline' as const }),
-      })
+      }
+      // Who started it anew meanwhile holds nothing against it.
+      const isMine = await changeServer(db, server, { ...ended, state: 'crashed', ...(!isRestarted && since) })
       if (isMine) await recordEvent(db, 'server.crashed', { bot: server, fields: { lastLog }, at: exit.at })
       return false
     })

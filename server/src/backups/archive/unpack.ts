@@ -189,8 +189,8 @@ class TreeWriter {
     const [prefix, ...names] = splitPath(target)
     const name = names.pop()
     const [top] = this.#open
-    if (prefix !== this.#prefix || name === undefined || !top || own.equals(target))
-      throw invalid('it has a file that belongs elsewhere')
+    if (prefix !== this.#prefix || name === undefined || !top) throw invalid('it has a file that belongs elsewhere')
+    if (own.equals(target)) return // the bot moved it while it was packed, and it came twice
     const opened: number[] = []
     try {
       for (const folder of names) {

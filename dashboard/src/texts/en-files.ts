@@ -25,6 +25,8 @@ export const files = {
   replaceText: (names: string) => `These are there already and would be replaced: ${names}`,
   replace: 'Replace',
   uploading: (number: string, name: string) => `Uploading file ${number}: ${name}`,
+  stopUpload: 'Stop after this file',
+  uploadFailed: (name: string) => `The upload ended at ${name}`,
   uploaded: (count: string) => `${count} uploaded. Restart or deploy the bot to use it.`,
   tooLarge: (names: string, max: string) =>
     `Larger than ${max}, and not uploaded: ${names}. Put them in an archive and use the command line.`,
@@ -33,5 +35,8 @@ export const files = {
   content: 'Content',
   nameHint: 'Folders may lead to it, such as src/bot.js.',
   nameProblems: { missing: 'Give it a name.', wrong: 'Names of folders and files, separated by single slashes.' },
+  taken: (name: string) => `${name} is there already. Open it to change it, or choose another name.`,
+  mixedLineEnds:
+    'Its lines end in different ways, which could not be kept here. Download it, change it and upload it again.',
   saved: (name: string) => `${name} is saved. Restart or deploy the bot to use it.`,
 }

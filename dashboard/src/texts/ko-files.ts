@@ -27,6 +27,8 @@ export const filesKo: typeof files = {
   replaceText: (names) => `이미 있어서 덮어쓰게 됩니다: ${names}`,
   replace: '바꾸기',
   uploading: (number, name) => `${number}번째 파일을 올리는 중: ${name}`,
+  stopUpload: '이 파일까지만 올리기',
+  uploadFailed: (name) => `${name}에서 올리기를 멈췄습니다`,
   uploaded: (count) => `${count}개를 올렸습니다. 봇을 재시작하거나 배포하면 적용됩니다.`,
   tooLarge: (names, max) => `${max}보다 커서 올리지 않았습니다: ${names}. 압축해서 명령줄로 올리세요.`,
   largeToEdit: (max) => `${max}까지만 여기서 볼 수 있습니다. 대신 내려받으세요.`,
@@ -34,5 +36,7 @@ export const filesKo: typeof files = {
   content: '내용',
   nameHint: 'src/bot.js처럼 폴더를 함께 쓸 수 있습니다.',
   nameProblems: { missing: '이름을 입력하세요.', wrong: '폴더와 파일 이름을 슬래시 하나로 구분하세요.' },
+  taken: (name) => `${name} 항목이 이미 있습니다. 그 파일을 열어 고치거나 다른 이름을 쓰세요.`,
+  mixedLineEnds: '줄바꿈 방식이 섞여 있어 여기서 고치면 그대로 지킬 수 없습니다. 내려받아 고친 뒤 다시 올리세요.',
   saved: (name) => `${name} 파일을 저장했습니다. 봇을 재시작하거나 배포하면 적용됩니다.`,
 }

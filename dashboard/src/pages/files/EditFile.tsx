@@ -1,6 +1,6 @@
-import { Alert, Button, Group, Modal, Stack, Textarea, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Modal, Stack, Textarea, type TextareaProps, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useState } from 'react'
 import { api } from '../../api.ts'
 import { formatBytes } from '../../format.ts'
 import { fileQuery, filesQuery } from '../../queries.ts'
@@ -8,7 +8,9 @@ import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
+import { lineEndOf } from './line-ends.ts'
 import { decodeText, type FileEntry, join, problemOf } from './path.ts'
+import { isTaken } from './taken.ts'
 
 interface Props {
   readonly botId: string
@@ -23,6 +25,8 @@ const editBytesMax = 256 * 1024
 
 export function EditFile({ botId, folder, entry, onClose }: Props) {
   const t = useTexts()
+  const [isChanged, setChanged] = useState(false)
+  const editor = { botId, folder, onClose, onChanged: setChanged }
   return (
     <Modal
       opened
@@ -31,40 +35,64 @@ export function EditFile({ botId, folder, entry, onClose }: Props) {
       size="xl"
       closeButtonProps={{ 'aria-label': t.common.close }}
       closeOnClickOutside={false}
+      // What was typed must not be lost with one key.
+      closeOnEscape={!isChanged}
     >
       {entry === undefined ? (
-        <Editor botId={botId} folder={folder} onClose={onClose} text="" />
+        <Editor {...editor} text="" lineEnd={'\n'} />
       ) : entry.sizeBytes > editBytesMax ? (
         <Alert color="yellow">{t.files.largeToEdit(formatBytes(editBytesMax))}</Alert>
       ) : (
-        <Content botId={botId} folder={folder} name={entry.name} onClose={onClose} />
+        <Content {...editor} name={entry.name} />
       )}
     </Modal>
   )
 }
 
-function Content({ botId, folder, name, onClose }: Omit<Props, 'entry'> & { name: string }) {
+interface EditorProps extends Omit<Props, 'entry'> {
+  readonly name?: string
+  readonly text: string
+  readonly lineEnd: '\n' | '\r\n'
+  onChanged(isChanged: boolean): void
+}
+
+function Content({ name, ...props }: Omit<EditorProps, 'text' | 'lineEnd'> & { name: string }) {
   const t = useTexts()
-  const query = useQuery(fileQuery(botId, join(folder, name)))
+  const query = useQuery(fileQuery(props.botId, join(props.folder, name)))
   return (
     <Loaded query={query} lines={6}>
       {(bytes) => {
         const text = decodeText(bytes)
         if (text === undefined) return <Alert color="yellow">{t.files.noText}</Alert>
-        return <Editor botId={botId} folder={folder} name={name} text={text} onClose={onClose} />
+        const lineEnd = lineEndOf(text)
+        if (lineEnd !== undefined)
+          return <Editor {...props} name={name} text={text.replaceAll('\r\n', '\n')} lineEnd={lineEnd} />
+        return (
+          <Stack>
+            <Alert color="yellow">{t.files.mixedLineEnds}</Alert>
+            <ContentField value={text} readOnly />
+          </Stack>
+        )
       }}
     </Loaded>
   )
 }
 
-function Editor({ botId, folder, name, text, onClose }: Omit<Props, 'entry'> & { name?: string; text: string }) {
+function Editor({ botId, folder, name, text, lineEnd, onClose, onChanged }: EditorProps) {
   const t = useTexts()
   const [newName, setName] = useState('')
   const [value, setValue] = useState(text)
   const [isChecked, setChecked] = useState(false)
   const problem = name === undefined ? problemOf(newName) : undefined
   const path = join(folder, name ?? newName)
-  const save = useAction(() => api.files.write(botId, path, new TextEncoder().encode(value)), {
+  const isChanged = value !== text || newName !== ''
+  useEffect(() => onChanged(isChanged), [onChanged, isChanged])
+  const write = async () => {
+    if (name === undefined && (await isTaken(path, (parent) => api.files.list(botId, parent))))
+      throw new Error(t.files.taken(newName))
+    return api.files.write(botId, path, new TextEncoder().encode(value.replaceAll('\n', lineEnd)))
+  }
+  const save = useAction(write, {
     changes: [filesQuery(botId, folder).queryKey, fileQuery(botId, path).queryKey],
     done: () => t.files.saved(name ?? newName),
     after: onClose,
@@ -88,17 +116,10 @@ function Editor({ botId, folder, name, text, onClose }: Omit<Props, 'entry'> & {
             data-autofocus
           />
         )}
-        <Textarea
-          label={t.files.content}
+        <ContentField
           value={value}
           onChange={(event) => setValue(event.currentTarget.value)}
-          rows={18}
-          spellCheck={false}
-          autoComplete="off"
           data-autofocus={name === undefined ? undefined : true}
-          styles={{
-            input: { fontFamily: 'var(--mantine-font-family-monospace)', whiteSpace: 'pre', overflowX: 'auto' },
-          }}
         />
         {save.error !== undefined && <ErrorCard error={save.error} />}
         <Group justify="flex-end">
@@ -111,5 +132,21 @@ function Editor({ botId, folder, name, text, onClose }: Omit<Props, 'entry'> & {
         </Group>
       </Stack>
     </form>
+  )
+}
+
+function ContentField(props: TextareaProps) {
+  const t = useTexts()
+  return (
+    <Textarea
+      label={t.files.content}
+      rows={18}
+      spellCheck={false}
+      autoComplete="off"
+      styles={{
+        input: { fontFamily: 'var(--mantine-font-family-monospace)', whiteSpace: 'pre', overflowX: 'auto' },
+      }}
+      {...props}
+    />
   )
 }

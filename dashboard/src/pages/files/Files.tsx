@@ -2,7 +2,7 @@ import type { Bot } from '@botberth/sdk'
 import { Alert, Button, FileButton, Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { type DragEvent, type ReactNode, useState } from 'react'
+import { type DragEvent, type ReactNode, useRef, useState } from 'react'
 import { useHotkeys } from '../../hotkeys.ts'
 import { botQuery, filesQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
@@ -31,20 +31,27 @@ function Folder({ bot, path }: { bot: Bot; path: string }) {
   const t = useTexts()
   const query = useQuery(filesQuery(bot.id, path))
   const [isCreating, setCreating] = useState(false)
-  const upload = useUpload({ botId: bot.id, folder: path, known: query.data ?? [] })
+  const upload = useUpload({ botId: bot.id, folder: path, known: query.data })
+  const resetUpload = useRef<() => void>(null)
+  const choose = (files: File[]) => {
+    // Else the same file could not be chosen a second time.
+    resetUpload.current?.()
+    upload.choose(files)
+  }
+  const uploadLook = { leftSection: <Icon name="deploy" size={16} />, children: t.files.upload }
   useHotkeys([{ keys: 'c', label: t.files.create, run: () => setCreating(true) }])
   const buttons = (
     <>
       <Button variant="default" onClick={() => setCreating(true)} leftSection={<Icon name="plus" size={16} />}>
         {t.files.create}
       </Button>
-      <FileButton onChange={upload.choose} multiple>
-        {(props) => (
-          <Button {...props} loading={upload.action.isRunning} leftSection={<Icon name="deploy" size={16} />}>
-            {t.files.upload}
-          </Button>
-        )}
-      </FileButton>
+      {query.data === undefined ? (
+        <Button {...uploadLook} disabled />
+      ) : (
+        <FileButton onChange={choose} resetRef={resetUpload} multiple>
+          {(props) => <Button {...props} {...uploadLook} loading={upload.action.isRunning} />}
+        </FileButton>
+      )}
     </>
   )
   const isFromRepository = bot.type === 'git' || bot.repo !== null

@@ -1,6 +1,7 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { api } from '../../api.ts'
 import { filesQuery } from '../../queries.ts'
+import { queryClient } from '../../query-client.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { type Action, useAction } from '../../ui/action.ts'
 import { join } from './path.ts'
@@ -11,19 +12,24 @@ export const fileBytesMax = 10 * 1024 * 1024
 interface Options {
   readonly botId: string
   readonly folder: string
-  readonly known: readonly { readonly name: string }[]
+  /** Undefined while that is not known: then nothing is sent, as it might replace something. */
+  readonly known: readonly { readonly name: string }[] | undefined
 }
 
 export interface Upload {
   readonly action: Action<readonly File[]>
-  /** The same once somebody has agreed that these go. */
+  /** Sends those that wait, once somebody has agreed that what is there goes. */
   readonly replace: Action<void>
   readonly replaced: readonly string[]
   readonly progress: { readonly name: string; readonly done: number; readonly share: number } | undefined
+  /** The name of the one at which it ended. */
+  readonly failed: string | undefined
   /** Names of those that are too large to be sent. */
   readonly tooLarge: readonly string[]
   choose(files: File[]): void
   forget(): void
+  /** After the one that is being sent. */
+  stop(): void
 }
 
 /** One file after the other, so that a failure names its file. */
@@ -32,34 +38,62 @@ export function useUpload({ botId, folder, known }: Options): Upload {
   const [progress, setProgress] = useState<Upload['progress']>()
   const [waiting, setWaiting] = useState<readonly File[]>([])
   const [tooLarge, setTooLarge] = useState<readonly string[]>([])
+  const [failed, setFailed] = useState<string>()
+  const isStopped = useRef(false)
   const send = async (files: readonly File[]) => {
     const total = files.reduce((sum, { size }) => sum + size, 1)
-    let sent = 0
+    let [count, sent] = [0, 0]
+    isStopped.current = false
+    setFailed(undefined)
     try {
-      for (const [done, file] of files.entries()) {
-        setProgress({ name: file.name, done, share: sent / total })
-        await api.files.write(botId, join(folder, file.name), file)
+      for (const file of files) {
+        if (isStopped.current) break
+        setProgress({ name: file.name, done: count, share: sent / total })
+        await api.files.write(botId, join(folder, file.name), file).catch((error: unknown) => {
+          setFailed(file.name)
+          throw error
+        })
+        count++
         sent += file.size
       }
     } finally {
       setProgress(undefined)
-      setWaiting([])
+      // Also after a failure: those before it are there.
+      void queryClient.invalidateQueries({ queryKey: filesQuery(botId, folder).queryKey })
     }
-    return files.length
+    return count
   }
-  const options = {
-    changes: [filesQuery(botId, folder).queryKey],
-    done: (count: number) => t.files.uploaded(String(count)),
-  }
-  const action = useAction(send, options)
-  const replace = useAction(() => send(waiting), options)
-  const replaced = waiting.map(({ name }) => name).filter((name) => known.some((entry) => entry.name === name))
+  const action = useAction(send, { done: (count) => t.files.uploaded(String(count)) })
+  const isKnown = ({ name }: File) => known?.some((entry) => entry.name === name) ?? false
   const choose = (files: File[]) => {
+    if (known === undefined || action.isRunning) return
     const small = files.filter(({ size }) => size <= fileBytesMax)
     setTooLarge(files.filter((file) => !small.includes(file)).map(({ name }) => name))
     if (small.length === 0) return
-    if (small.some(({ name }) => known.some((entry) => entry.name === name))) setWaiting(small)
+    if (small.some(isKnown)) setWaiting(small)
     else action.run(small)
   }
-  return { action, replace, replaced, progress, tooLarge, choose, forget: () => setWaiting([]) }
+  const replace = {
+    // The page shows how far it is and what failed, so the question is over.
+    run: () => {
+      setWaiting([])
+      action.run(waiting)
+    },
+    isRunning: false,
+    error: undefined,
+    reset: () => {},
+  }
+  return {
+    action,
+    replace,
+    replaced: waiting.filter(isKnown).map(({ name }) => name),
+    progress,
+    failed,
+    tooLarge,
+    choose,
+    forget: () => setWaiting([]),
+    stop: () => {
+      isStopped.current = true
+    },
+  }
 }

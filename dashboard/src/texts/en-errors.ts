@@ -30,7 +30,8 @@ export const codes: Readonly<Record<ErrorCode | 'unknown', string>> = {
   code_not_found: 'The verification code is not in the bot’s About Me. Put it there, save it, and verify again.',
   code_expired: 'The verification code has expired. Register the bot again for a new one.',
   already_voted: 'You have voted for this bot today. A new day begins at midnight UTC.',
-  payload_too_large: 'That is too large. A file may have 10 MB, an archive 100 MB; upload larger ones in parts.',
+  payload_too_large:
+    'That is too large. A file may have 10 MB, a whole folder that the command line uploads 100 MB when packed. Leave out what the bot does not need.',
   unsupported_media_type: 'The server does not take this kind of content. Send another kind of file.',
   range_not_satisfiable: 'The file has changed meanwhile. Load the page again.',
   idempotency_key_reused: 'Two different requests had the same mark. Load the page again and try once more.',

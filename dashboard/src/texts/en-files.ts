@@ -29,7 +29,7 @@ export const files = {
   uploadFailed: (name: string) => `The upload ended at ${name}`,
   uploaded: (count: string) => `${count} uploaded. Restart or deploy the bot to use it.`,
   tooLarge: (names: string, max: string) =>
-    `Larger than ${max}, and not uploaded: ${names}. Put them in an archive and use the command line.`,
+    `Larger than ${max}, and not uploaded: ${names}. The command line can: botberth deploy uploads the linked folder, up to 100 MB when packed.`,
   largeToEdit: (max: string) => `Only files up to ${max} can be looked at here. Download it instead.`,
   noText: 'This is no text that can be shown. Download it instead.',
   content: 'Content',

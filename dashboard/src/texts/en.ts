@@ -123,7 +123,7 @@ export const en = {
     quiet: 'Nothing is under way. Deployments, backups and restores appear here while they run.',
     backingUp: 'is being backed up',
     restoring: 'is being restored',
-    lately: 'Deployed in the last hour',
+    lately: 'Deployments of the last hour',
     all: 'All activity of your bots',
   },
   home: {

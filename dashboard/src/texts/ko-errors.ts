@@ -28,7 +28,8 @@ export const codesKo: typeof codes = {
   code_not_found: '봇의 자기소개에 인증 코드가 없습니다. 코드를 넣고 저장한 뒤 다시 인증하세요.',
   code_expired: '인증 코드가 만료되었습니다. 봇을 다시 등록해 새 코드를 받으세요.',
   already_voted: '오늘 이미 이 봇에 투표했습니다. 새로운 하루는 UTC 자정에 시작합니다.',
-  payload_too_large: '너무 큽니다. 파일은 10MB, 압축 파일은 100MB까지입니다. 더 큰 것은 나누어 올리세요.',
+  payload_too_large:
+    '너무 큽니다. 파일은 10MB, 명령줄로 올리는 폴더는 압축해서 100MB까지입니다. 봇에 필요 없는 것은 빼고 올리세요.',
   unsupported_media_type: '서버가 받지 않는 형식입니다. 다른 형식의 파일을 보내세요.',
   range_not_satisfiable: '그사이 파일이 바뀌었습니다. 페이지를 새로 고치세요.',
   idempotency_key_reused: '서로 다른 요청에 같은 표시가 붙었습니다. 페이지를 새로 고친 뒤 다시 시도하세요.',

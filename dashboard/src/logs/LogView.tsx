@@ -39,7 +39,8 @@ export function LogView(props: Props) {
   const [isWrapped, setWrapped] = useFlag('wrap')
   const [hasTimes, setTimes] = useFlag('times')
   const box = useRef<HTMLDivElement>(null)
-  const { items: shown, lines, levels, phases } = useShown(logs.entries, props.deployments ?? noDeployments)
+  const deployments = props.deployments ?? noDeployments
+  const { items: shown, lines, levels, phases } = useShown(logs.entries, deployments, source.range?.until)
   const linesBox = useRef<LogLinesHandle>(null)
   const toRow = (index: number) => linesBox.current?.show(index)
   const search = useSearch(shown, toRow)

@@ -22,6 +22,7 @@ test('deployments stand before the lines that came after them; those before all 
     [2, 'same', 4, 6, 'failed', 8, 'late'],
   )
   assert.equal(placeMarkers(lines, []), lines)
+  assert.equal(placeMarkers(lines, [deployment('later', 'succeeded', 9)], at(8)), lines)
   assert.deepEqual(placeMarkers([], [deployment('late', 'succeeded', 9)]), [])
 })
 

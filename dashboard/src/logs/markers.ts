@@ -16,14 +16,19 @@ export function momentOf({ status, steps, finishedAt, createdAt }: Deployment): 
   return status === 'failed' ? (finishedAt ?? createdAt) : undefined
 }
 
-/** The lines with those deployments between them that happened meanwhile. */
-export function placeMarkers(entries: readonly LogEntry[], deployments: readonly Deployment[]): readonly LogItem[] {
+/** The lines with those deployments between them that happened meanwhile; none after `until`, where lines end there. */
+export function placeMarkers(
+  entries: readonly LogEntry[],
+  deployments: readonly Deployment[],
+  until?: string,
+): readonly LogItem[] {
   const first = entries.find((entry) => 'at' in entry)
   if (!first || !('at' in first)) return entries
   const placed = deployments
     .flatMap((deployment) => {
       const at = momentOf(deployment)
-      return at === undefined || at < first.at ? [] : [{ deployment, index: indexAt(entries, at) }]
+      if (at === undefined || at < first.at || (until !== undefined && at > until)) return []
+      return [{ deployment, index: indexAt(entries, at) }]
     })
     .toSorted((a, b) => a.index - b.index)
   if (placed.length === 0) return entries

@@ -21,7 +21,11 @@ interface Shown {
 }
 
 /** Which lines are not hidden, and what stands between them. */
-export function useShown(entries: readonly LogEntry[], deployments: readonly Deployment[]): Shown {
+export function useShown(
+  entries: readonly LogEntry[],
+  deployments: readonly Deployment[],
+  until: string | undefined,
+): Shown {
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
   const toggle = (name: string) => {
     const next = new Set(hidden)
@@ -37,7 +41,7 @@ export function useShown(entries: readonly LogEntry[], deployments: readonly Dep
         : entries.filter((entry) => 'skipped' in entry || !(hidden.has(levelOf(entry)) || hidden.has(entry.phase))),
     [entries, hidden],
   )
-  const items = useMemo(() => placeMarkers(kept, deployments), [kept, deployments])
+  const items = useMemo(() => placeMarkers(kept, deployments, until), [kept, deployments, until])
   return { items, lines: kept.length, levels: levels.map(choice), phases: phases.map(choice) }
 }
 

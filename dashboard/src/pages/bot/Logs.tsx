@@ -16,7 +16,7 @@ export function Logs() {
   const { since, until } = route.useSearch()
   const navigate = route.useNavigate()
   const source = useServerLogs(botId, { since, until })
-  const { data: deployments } = useQuery(deploymentsQuery(botId, 1))
+  const { data: deployments, isPlaceholderData: isOfAnother } = useQuery(deploymentsQuery(botId, 1))
   useTitle(`${t.logs.title} · ${bot?.name ?? ''}`)
   const isUp = bot?.server.state === 'running' || bot?.server.state === 'starting'
   return (
@@ -26,7 +26,7 @@ export function Logs() {
       fileName={`${bot?.name ?? botId}.log`}
       emptyHint={isUp ? t.logs.emptyRunning : t.logs.emptyStopped}
       emptyAction={bot && <StartButton bot={bot} />}
-      deployments={deployments?.data}
+      deployments={isOfAnother ? undefined : deployments?.data}
       onRange={(search) => void navigate({ search })}
     />
   )

@@ -13,9 +13,10 @@ export interface Happening {
 
 /** Deployments and crashes of the last so many minutes, newest first. */
 export function useHappenings(botId: string, minutes: number): readonly Happening[] {
-  const { data: deployments } = useQuery(deploymentsQuery(botId, 1))
+  const { data: deployments, isPlaceholderData: isOfAnother } = useQuery(deploymentsQuery(botId, 1))
   const { data: crashes } = useQuery(crashesQuery(botId, minutes))
-  return findHappenings(deployments?.data ?? [], crashes?.data ?? [], Date.now() - minutes * 60_000)
+  const own = isOfAnother ? [] : (deployments?.data ?? [])
+  return findHappenings(own, crashes?.data ?? [], Date.now() - minutes * 60_000)
 }
 
 export function findHappenings(

@@ -1,5 +1,5 @@
 import type { LogLines, LogsQuery } from '@botberth/sdk'
-import { useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import type { LogRange } from '../logs/range.ts'
 import { hub } from './hub.ts'
 import { LogBuffer, type LogEntry, linesMax } from './log-buffer.ts'
@@ -31,7 +31,9 @@ export function useLogs(source: LogSource): Logs {
   const reader = useMemo(() => new LogReader(source), [source])
   const [, redraw] = useState(0)
   useEffect(() => reader.open(() => redraw((count) => count + 1)), [reader])
-  return reader
+  const shown = useRef(reader)
+  if (!reader.isLoading || reader.error !== undefined || !shown.current.canStandInFor(reader)) shown.current = reader
+  return shown.current
 }
 
 /** A line more for each that is written; painted at most once a frame, less often while nobody would see it. */
@@ -52,6 +54,11 @@ class LogReader implements Logs {
 
   get entries(): readonly LogEntry[] {
     return this.#buffer.entries
+  }
+
+  /** Lines of another time stay until those that were asked for are there, and with them what is set around them. */
+  canStandInFor(other: LogReader): boolean {
+    return this.#source.topic === other.#source.topic && this.entries.length > 0
   }
 
   open(changed: () => void): () => void {

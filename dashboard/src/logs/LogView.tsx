@@ -44,7 +44,7 @@ export function LogView(props: Props) {
   const linesBox = useRef<LogLinesHandle>(null)
   const toRow = (index: number) => linesBox.current?.show(index)
   const search = useSearch(shown, toRow)
-  const follow = useFollow({ box, count: shown.length, lastSeq: shown.at(-1)?.seq ?? 0 })
+  const follow = useFollow({ box, log: logs, count: shown.length, lastSeq: shown.at(-1)?.seq ?? 0 })
   useEffect(() => logs.watchEnd(follow.isOn), [logs, follow.isOn])
   const marked = useMarkedLine(shown, (index) => {
     follow.stop()

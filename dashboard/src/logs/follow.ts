@@ -12,6 +12,8 @@ interface Follow {
 
 interface Options {
   readonly box: RefObject<HTMLDivElement | null>
+  /** Another one begins at its end. */
+  readonly log: unknown
   readonly count: number
   readonly lastSeq: number
 }
@@ -20,8 +22,13 @@ interface Options {
 const slackPx = 30
 
 /** Stays at the end for as long as nobody scrolls up. */
-export function useFollow({ box, count, lastSeq }: Options): Follow {
+export function useFollow({ box, log, count, lastSeq }: Options): Follow {
   const [isOn, setOn] = useState(true)
+  const [followed, setFollowed] = useState(log)
+  if (followed !== log) {
+    setFollowed(log)
+    setOn(true)
+  }
   const leftAt = useRef(lastSeq)
   const topBefore = useRef(0)
   const stop = () => {

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react'
 import type { LogEntry } from '../live/log-buffer.ts'
 import { levelOf, levels } from './level.ts'
 import { type LogItem, placeMarkers } from './markers.ts'
+import { Phases } from './phases.ts'
 
 /** A chip that hides some lines. */
 export interface Choice {
@@ -45,13 +46,11 @@ export function useShown(
   return { items, lines: kept.length, levels: levels.map(choice), phases: phases.map(choice) }
 }
 
-/** In the order in which they came. Looks only at lines that are new. */
+/** None where there is only one. */
 function usePhases(entries: readonly LogEntry[]): readonly string[] {
-  const [known] = useState(() => ({ names: new Set<string>(), seenSeq: 0 }))
+  const [phases] = useState(() => new Phases())
   return useMemo(() => {
-    for (const entry of entries.slice(entries.findLastIndex(({ seq }) => seq <= known.seenSeq) + 1))
-      if ('phase' in entry && entry.phase !== '') known.names.add(entry.phase)
-    known.seenSeq = entries.at(-1)?.seq ?? 0
-    return known.names.size > 1 ? [...known.names] : []
-  }, [entries, known])
+    phases.see(entries)
+    return phases.names.length > 1 ? phases.names : []
+  }, [entries, phases])
 }

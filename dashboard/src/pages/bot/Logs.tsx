@@ -21,7 +21,7 @@ export function Logs() {
   const isUp = bot?.server.state === 'running' || bot?.server.state === 'starting'
   return (
     <LogView
-      key={botId + (since ?? '') + (until ?? '')}
+      key={botId}
       source={source}
       fileName={`${bot?.name ?? botId}.log`}
       emptyHint={isUp ? t.logs.emptyRunning : t.logs.emptyStopped}

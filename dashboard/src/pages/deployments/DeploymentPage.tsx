@@ -64,7 +64,7 @@ function Content({ deployment }: { deployment: Deployment }) {
       <Steps deployment={deployment} />
       <Outcome deployment={deployment} />
       <Stack gap="xs" component="section" aria-label={t.deployments.buildLog}>
-        <LogView source={logs} fileName={`${id}.log`} emptyHint={t.deployments.waiting} height="360px" />
+        <LogView key={id} source={logs} fileName={`${id}.log`} emptyHint={t.deployments.waiting} height="360px" />
       </Stack>
     </Page>
   )

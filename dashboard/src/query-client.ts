@@ -1,7 +1,8 @@
 import type { Bot, StreamEvent } from '@botberth/sdk'
 import { BotberthError } from '@botberth/sdk'
-import { QueryCache, QueryClient } from '@tanstack/react-query'
+import { QueryCache, QueryClient, type QueryKey } from '@tanstack/react-query'
 import { isSignedOut } from './api.ts'
+import { askAgain } from './ask-again.ts'
 import { hub } from './live/hub.ts'
 import { botQuery, botsQuery, deploymentQuery, meQuery } from './queries.ts'
 import { renewSession } from './session.ts'
@@ -40,24 +41,29 @@ export function followStream(): () => void {
 
 function noteEvent(event: StreamEvent): void {
   if (event.type === 'state') changeBot(event.botId, (bot) => ({ ...bot, server: event.server as Bot['server'] }))
-  if (event.type === 'gone') void queryClient.invalidateQueries({ queryKey: botsQuery.queryKey })
+  if (event.type === 'gone') void askAgain(queryClient, { queryKey: botsQuery.queryKey })
   if (event.type !== 'deployment') return
   const { deployment } = event
   const { id, status, createdAt, botId } = deployment
   queryClient.setQueryData(deploymentQuery(id).queryKey, deployment)
+  checkAnswer(deploymentQuery(id).queryKey)
   changeBot(botId, (bot) => {
     const isNewer = !bot.lastDeployment || bot.lastDeployment.createdAt <= createdAt
     return isNewer ? { ...bot, lastDeployment: { id, status, createdAt } } : bot
   })
-  void queryClient.invalidateQueries({ queryKey: ['deployments', botId] })
-  if (deployment.finishedAt !== null) void queryClient.invalidateQueries({ queryKey: botQuery(botId).queryKey })
+  void askAgain(queryClient, { queryKey: ['deployments', botId] })
+  if (deployment.finishedAt !== null) void askAgain(queryClient, { queryKey: botQuery(botId).queryKey })
 }
 
 function changeBot(id: string, change: (bot: Bot) => Bot): void {
   queryClient.setQueryData(botQuery(id).queryKey, (bot) => bot && change(bot))
   queryClient.setQueryData(botsQuery.queryKey, (bots) => bots?.map((bot) => (bot.id === id ? change(bot) : bot)))
-  // An answer that is on its way may be older than this, and would take its place for good.
-  for (const { queryKey } of [botQuery(id), botsQuery])
-    if (queryClient.isFetching({ queryKey, exact: true }) > 0)
-      void queryClient.invalidateQueries({ queryKey, exact: true })
+  checkAnswer(botQuery(id).queryKey)
+  checkAnswer(botsQuery.queryKey)
+}
+
+/** One that is on its way may be older than what was just told, and would take its place for good. */
+function checkAnswer(queryKey: QueryKey): void {
+  const filters = { queryKey, exact: true }
+  if (queryClient.isFetching(filters) > 0) void askAgain(queryClient, filters)
 }

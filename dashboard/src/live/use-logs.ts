@@ -43,6 +43,8 @@ class LogReader implements Logs {
   #changed = () => {}
   #isPainting = false
   #isEndWatched = true
+  /** Of the newest line that was told of before the first ones were read. */
+  #toldSeq = 0
   #reading: Promise<void> = Promise.resolve()
   isLoading = true
   error: unknown
@@ -67,8 +69,9 @@ class LogReader implements Logs {
     if (this.#source.range?.until !== undefined) return () => (this.#changed = () => {})
     const unwatch = hub.watch(this.#source.topic, {
       onEvent: (event) => {
-        if (event.type !== 'logs' || this.isLoading) return
-        if (this.#buffer.accept(event.lines)) this.#paint()
+        if (event.type !== 'logs') return
+        if (this.isLoading) this.#toldSeq = event.lines.at(-1)?.seq ?? this.#toldSeq
+        else if (this.#buffer.accept(event.lines)) this.#paint()
         else this.#catchUp()
       },
       onCatchUp: () => this.#catchUp(),
@@ -113,6 +116,8 @@ class LogReader implements Logs {
     this.#buffer.addRead(data)
     this.hasEarlier = before !== null && data.length > 0
     this.isLoading = false
+    // It may have been answered before that line was written.
+    if (this.#toldSeq > this.#buffer.lastSeq) await this.#readOn()
   }
 
   async #readOn(): Promise<void> {

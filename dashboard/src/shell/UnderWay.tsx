@@ -6,6 +6,7 @@ import { backupsQuery, botsQuery } from '../queries.ts'
 import { useTexts } from '../texts/texts.ts'
 import { ErrorCard } from '../ui/ErrorCard.tsx'
 import { LinkButton, TextLink } from '../ui/Links.tsx'
+import { Waiting } from '../ui/Loaded.tsx'
 import { DeploymentBadge, isUnderWay } from '../ui/StatusBadge.tsx'
 import { Time, useNow } from '../ui/Time.tsx'
 
@@ -16,13 +17,14 @@ const latelyMs = 3_600_000
 /** Everything that takes a while, of all bots, and what has just ended. */
 export function UnderWay({ onClose }: { onClose(): void }) {
   const t = useTexts()
-  const { data: bots = [], error, refetch } = useQuery(botsQuery)
+  const query = useQuery(botsQuery)
+  const { data: bots = [], error, refetch } = query
   const now = useNow()
   const deploying = bots.filter(({ lastDeployment }) => lastDeployment && isUnderWay(lastDeployment.status))
   const ended = bots.filter(
     ({ lastDeployment: last }) => last && !isUnderWay(last.status) && now - Date.parse(last.createdAt) < latelyMs,
   )
-  const copies = useCopies(bots)
+  const { copies, failed, isLoading, isAll } = useCopies(bots)
   const isQuiet = deploying.length + copies.length === 0
   return (
     <Drawer
@@ -34,7 +36,16 @@ export function UnderWay({ onClose }: { onClose(): void }) {
     >
       <Stack onClick={(event) => (event.target as HTMLElement).closest('a') && onClose()}>
         {error && <ErrorCard error={error} title={t.errors.load} onRetry={() => void refetch()} />}
-        {isQuiet && !error && <Text c="dimmed">{t.underWay.quiet}</Text>}
+        {failed?.error && (
+          <ErrorCard error={failed.error} title={t.underWay.backupsUnknown} onRetry={() => void failed.refetch()} />
+        )}
+        {query.isPending || isLoading ? <Waiting lines={2} /> : null}
+        {isQuiet && query.isSuccess && !isLoading && !failed && <Text c="dimmed">{t.underWay.quiet}</Text>}
+        {!isAll && (
+          <Text size="sm" c="dimmed">
+            {t.underWay.notAllAsked(String(askedMax))}
+          </Text>
+        )}
         <div role="status">
           <Stack gap="sm">
             {deploying.map((bot) => (
@@ -107,14 +118,20 @@ interface Copying {
   readonly isRestore: boolean
 }
 
-/** Backups that are being made or restored. */
-function useCopies(bots: readonly Bot[]): readonly Copying[] {
+/** Backups that are being made or restored, as far as that could be learnt. */
+function useCopies(bots: readonly Bot[]) {
   const asked = bots.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt)).slice(0, askedMax)
   const answers = useQueries({ queries: asked.map(({ id }) => backupsQuery(id)) })
-  return asked.flatMap((bot, index) =>
+  const copies = asked.flatMap((bot, index) =>
     (answers[index]?.data ?? []).flatMap((backup): Copying[] => {
       const isRestore = backup.lastRestore?.status === 'running'
       return isRestore || backup.status === 'running' ? [{ bot, backup, isRestore }] : []
     }),
   )
+  return {
+    copies,
+    failed: answers.find(({ isError }) => isError),
+    isLoading: answers.some(({ isPending }) => isPending),
+    isAll: asked.length === bots.length,
+  }
 }

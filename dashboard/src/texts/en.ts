@@ -121,6 +121,8 @@ export const en = {
     title: 'Under way',
     count: (count: string) => `${count} under way`,
     quiet: 'Nothing is under way. Deployments, backups and restores appear here while they run.',
+    backupsUnknown: 'Not all backups could be looked at',
+    notAllAsked: (count: string) => `Backups and restores: only of the ${count} bots that were changed last.`,
     backingUp: 'is being backed up',
     restoring: 'is being restored',
     lately: 'Deployments of the last hour',

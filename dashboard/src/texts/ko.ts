@@ -120,6 +120,8 @@ export const ko: Texts = {
     title: '진행 중인 작업',
     count: (count) => `${count}개 진행 중`,
     quiet: '진행 중인 작업이 없습니다. 배포, 백업, 복원이 진행되는 동안 여기에 나타납니다.',
+    backupsUnknown: '일부 백업을 확인하지 못했습니다',
+    notAllAsked: (count) => `백업과 복원은 최근에 변경된 봇 ${count}개만 확인합니다.`,
     backingUp: '백업 중',
     restoring: '복원 중',
     lately: '최근 1시간 동안의 배포',

@@ -26,6 +26,9 @@ export const queryClient = new QueryClient({
   },
 })
 
+/** The stream tells nothing of these: they do not change while one looks, or are asked for again now and then. */
+const unfollowed = new Set<unknown>(['templates', 'file', 'history', 'crashes', 'backups', 'deliveries'])
+
 /** What the stream tells goes straight into what is shown. */
 export function followStream(): () => void {
   let isFirst = true
@@ -33,7 +36,7 @@ export function followStream(): () => void {
     onEvent: noteEvent,
     onCatchUp: () => {
       // What was just loaded is fresh.
-      if (!isFirst) void queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'templates' })
+      if (!isFirst) void queryClient.invalidateQueries({ predicate: ({ queryKey }) => !unfollowed.has(queryKey[0]) })
       isFirst = false
     },
   })

@@ -1,5 +1,6 @@
 import type { Bot } from '@botberth/sdk'
-import { Button, Checkbox, Group, NativeSelect, Paper, Table, Text, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, NativeSelect, Paper, Table, Text, TextInput, useMantineTheme } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -52,6 +53,9 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   useRowKeys()
+  const { breakpoints } = useMantineTheme()
+  // Narrower ones hide that column, and then nothing has to be asked for.
+  const hasSparks = useMediaQuery(`(min-width: ${breakpoints.md})`, false, { getInitialValueInEffect: false })
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const shown = selectBots(bots, search)
   const change = (next: typeof search) => void navigate({ search: { ...search, ...next }, replace: true })
@@ -120,7 +124,7 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
                 <BotRow
                   key={bot.id}
                   bot={bot}
-                  hasSpark={index < sparksMax}
+                  hasSpark={hasSparks && index < sparksMax}
                   isSelected={selected.has(bot.id)}
                   onSelect={(isOn) => toggle([bot.id], isOn)}
                 />

@@ -431,6 +431,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
           })
           const one = watch(await other.newPage())
           await one.goto(running.url)
+          await heading('Hello, Owner', one).waitFor()
           for (const [path, title, prepare] of pages) {
             // As links do: loading the whole page each time would be most of the time that this takes.
             await one.keyboard.press('Escape')

@@ -350,15 +350,16 @@ async function startBusy(receivers: number, options: { dataDisk?: string } = {})
         'select status, count(*)::integer as count from webhook_deliveries group by status',
       )
     const countEvents = () => source.query<{ events: number }>('select count(*)::integer as events from events')
-    let [events, ended]: [number, object[]] = [0, []]
+    let events = 0
+    let ended: object[] = []
     // Our own connections, too, may not be back yet.
     const isOver = async () => {
       const [found, [counted]] = await Promise.all([states(), countEvents()])
-      ;[events, ended] = [counted?.events ?? 0, found]
+      events = counted?.events ?? 0
+      ended = found
       return found.every(({ status }) => status !== 'pending')
     }
-    const isSeenOver = () => isOver().catch(() => false)
-    await waitFor('all to end', isSeenOver, 120_000)
+    await waitFor('all to end', () => isOver().catch(() => false), 120_000)
     assert(events > 0)
     assert.deepEqual(ended, [{ status: 'delivered', count: events * receivers }])
     const sent = receiver.hits.map(({ delivery }) => delivery)

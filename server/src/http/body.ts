@@ -40,14 +40,18 @@ function readAll(request: FastifyRequest, payload: Readable, done: (error: Error
   }
   const finish = () => end(null)
   const fail = (error: Error) => end(readError(error))
-  if (payload.destroyed) return done(new AppError('invalid_request', { detail: 'The body ended too early.' }))
-  if (Number(request.headers['content-length'] ?? 0) > jsonBytesMax) return done(tooLarge(jsonBytesMax))
+  if (payload.destroyed) return done(cutShort())
+  if (isTooLong(request, jsonBytesMax)) return done(tooLarge(jsonBytesMax))
   payload.on('data', take).on('end', finish).on('error', fail)
 }
 
 function readError(error: Error): Error {
   if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') return error
-  return new AppError('invalid_request', { detail: 'The body ended too early.', cause: error })
+  return cutShort(error)
+}
+
+function cutShort(cause?: Error): AppError {
+  return new AppError('invalid_request', { detail: 'The body ended too early.', cause })
 }
 
 /** The stream of a route that takes raw bytes, after all that can be said before it is read. */
@@ -60,13 +64,13 @@ export function rawBody(
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (type && types && !types.includes(type))
     throw new AppError('unsupported_media_type', { detail: `Send the body as one of ${types.join(', ')}.` })
-  checkLength(request, bytesMax)
+  if (isTooLong(request, bytesMax)) throw tooLarge(bytesMax)
   return boundedBytes(payload, bytesMax)
 }
 
 /** Content-Length may be absent; then only reading tells. */
-function checkLength({ headers }: FastifyRequest, bytesMax: number): void {
-  if (Number(headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
+function isTooLong({ headers }: FastifyRequest, bytesMax: number): boolean {
+  return Number(headers['content-length'] ?? 0) > bytesMax
 }
 
 async function* boundedBytes(payload: Readable, bytesMax: number): AsyncGenerator<Buffer> {

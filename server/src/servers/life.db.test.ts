@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTestServer } from '../../test/api.ts'
 import { startGitServer } from '../../test/git-server.ts'
-import { botOf, makeBot, startHost } from '../../test/hosting.ts'
+import { botOf, makeBot, startHost, type TestBot } from '../../test/hosting.ts'
 import { until } from '../../test/until.ts'
 import { findServer } from './queries.ts'
 
@@ -142,17 +142,7 @@ describe('servers', { concurrency: 3 }, () => {
   })
 
   test('a bot that ends by itself at the moment that it is stopped is offline, and no crash', async () => {
-    const { server, ann } = await startHost()
-    const bot = await makeBot(server, ann)
-    await bot.deploy()
-    const { supervisor, runtime } = server.work
-    await supervisor.exclusively(bot.id, async () => {
-      const seen = await findServer(server.pool.db, bot.id)
-      assert(seen?.instance_id)
-      await runtime.stop(seen.instance_id, 0)
-      await bot.ask('POST @/power', { signal: 'stop' })
-      await supervisor.recordCrash(seen, { code: 1, signal: null, oomKilled: false, at: server.clock.now() })
-    })
+    const bot = await crashDuring('stop')
     await bot.untilState('offline')
     assert.deepEqual(
       (await bot.events()).map(({ event }) => event),
@@ -161,19 +151,25 @@ describe('servers', { concurrency: 3 }, () => {
   })
 
   test('a bot that is started anew at the moment of its last crash is started', async () => {
-    const { server, ann } = await startHost()
-    const bot = await makeBot(server, ann)
-    await bot.deploy()
-    const { supervisor, runtime } = server.work
-    await supervisor.exclusively(bot.id, async () => {
-      const seen = await findServer(server.pool.db, bot.id)
-      assert(seen?.instance_id)
-      await runtime.stop(seen.instance_id, 0)
-      await bot.ask('POST @/power', { signal: 'restart' })
-      const exit = { code: 1, signal: null, oomKilled: false, at: server.clock.now() }
-      await supervisor.recordCrash(seen, exit, { isFinal: true })
-      await runtime.forget(seen.instance_id)
-    })
+    const bot = await crashDuring('restart', { isFinal: true })
     await bot.untilState('running')
   })
 })
+
+/** It ends by itself, and is told to do this before that is written down. */
+async function crashDuring(signal: 'stop' | 'restart', options: { isFinal?: boolean } = {}): Promise<TestBot> {
+  const { server, ann } = await startHost()
+  const bot = await makeBot(server, ann)
+  await bot.deploy()
+  const { supervisor, runtime } = server.work
+  await supervisor.exclusively(bot.id, async () => {
+    const seen = await findServer(server.pool.db, bot.id)
+    assert(seen?.instance_id)
+    await runtime.stop(seen.instance_id, 0)
+    await bot.ask('POST @/power', { signal })
+    const exit = { code: 1, signal: null, oomKilled: false, at: server.clock.now() }
+    await supervisor.recordCrash(seen, exit, options)
+    await runtime.forget(seen.instance_id)
+  })
+  return bot
+}

@@ -285,6 +285,8 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await heading('프로필').waitFor()
     await page.getByText('English').click()
     await heading('Profile').waitFor()
+    const session = page.getByRole('region', { name: 'Sessions' }).getByRole('row')
+    await session.filter({ hasText: 'This one' }).filter({ hasText: 'Chrome, Linux' }).waitFor()
   })
 
   await t.test('a repository of the code host is linked', async () => {

@@ -1,10 +1,11 @@
 // npm run sheets [-- PAGE] [--ko]: pictures of every page of the dashboard, empty, loading, broken and full, wide and narrow,
-// light and dark; one sheet a page below tmp/sheets. For people to look at: nothing here fails.
+// light and dark; one sheet a page below tmp/sheets. For people to look at: nothing here fails; what axe
+// finds is printed.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
-import { launchBrowser, missingBrowser } from './browser.ts'
+import { findProblems, launchBrowser, missingBrowser } from './browser.ts'
 import { beforeEnd, makeScratch, type Running, root, startServer } from './server.ts'
 import { makeSheetBots, type SheetBots } from './sheet-bots.ts'
 
@@ -137,6 +138,9 @@ async function shoot(context: BrowserContext, { running, shot, state, botId, she
     await page.waitForTimeout(400)
     const file = join(folder, 'shots', `${shot.name}-${state}-${width}-${colorScheme}.png`)
     await page.screenshot({ path: file })
+    // Colours matter to it, and so does what is left out on narrow screens: two of four looks have both.
+    if ((width === 1280) !== (colorScheme === 'dark'))
+      for (const problem of await findProblems(page)) console.log(`${file}: ${problem}`)
     sheets.get(shot.name)?.push(file)
   }
   await page.close()

@@ -12,6 +12,16 @@ const apiKeyFields = {
 
 export const ApiKey = Type.Object(apiKeyFields)
 
+export const Session = Type.Object({
+  id: Type.String(),
+  client: Nullable(Type.String({ description: 'The browser and its system, as far as they are known.' })),
+  ip: Nullable(Type.String({ description: 'Where it was last used from.' })),
+  createdAt: Time('The sign-in.'),
+  lastUsedAt: Nullable(Time('When a page was last opened in it; null: not known.')),
+  expiresAt: Time('When it ends by itself.'),
+  current: Type.Boolean({ description: 'Whether this request was made in it.' }),
+})
+
 const keys = 'API keys'
 const login = 'Signing in'
 const devices = 'Pairing a command line'
@@ -122,6 +132,25 @@ export const auth = {
     bodyOptional: true,
     answers: { 200: Type.Object({ signedOut: Type.Integer({ description: 'How many sessions ended.' }) }) },
     errors: ['forbidden'],
+  }),
+  listSessions: endpoint({
+    api: 'hosting',
+    method: 'GET',
+    path: '/auth/sessions',
+    access: 'caller',
+    tag: login,
+    summary: 'Where you are signed in, newest first',
+    answers: { 200: List(Session) },
+  }),
+  endSession: endpoint({
+    api: 'hosting',
+    method: 'DELETE',
+    path: '/auth/sessions/{id}',
+    access: 'caller',
+    tag: login,
+    summary: 'Sign out one browser; its tokens end at once',
+    params: Type.Object({ id: Type.String() }),
+    answers: { 200: Deleted },
   }),
   startDevicePairing: endpoint({
     api: 'hosting',

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { endpoint } from './endpoint.ts'
 import { LogLines, LogsQuery } from './logs.ts'
-import { Input, Nullable, OneOf, Page, PageQuery, Time } from './schema.ts'
+import { Input, List, Nullable, OneOf, Page, PageQuery, Time } from './schema.ts'
 
 export const Deployment = Type.Object({
   id: Type.String(),
@@ -43,6 +43,11 @@ export const Deployment = Type.Object({
   startedAt: Nullable(Time('When its turn came.')),
   finishedAt: Nullable(Time('When it ended.')),
   durationMs: Nullable(Type.Integer({ description: 'From its turn to its end.' })),
+})
+
+export const VariableChange = Type.Object({
+  key: Type.String(),
+  change: OneOf(['added', 'changed', 'removed']),
 })
 
 const params = Type.Object({ id: Type.String() })
@@ -103,6 +108,18 @@ export const deployments = {
     params,
     query: LogsQuery,
     answers: { 200: LogLines },
+  }),
+  listVariableChanges: endpoint({
+    api: 'hosting',
+    method: 'GET',
+    path: '/deployments/{id}/variables',
+    access: 'caller',
+    tag,
+    summary: 'What became of the variables since a deployment was started',
+    description: 'A rollback starts with the variables as they are now. A value that was set again counts as changed.',
+    params,
+    answers: { 200: List(VariableChange) },
+    errors: ['invalid_state'],
   }),
   cancelDeployment: endpoint({
     api: 'hosting',

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ApiKey } from './auth.ts'
+import { ApiKey, Session } from './auth.ts'
 import { endpoint } from './endpoint.ts'
 import { Template } from './info.ts'
 import { List, Nullable, OneOf, Page, PageQuery, Time } from './schema.ts'
@@ -87,9 +87,7 @@ export const me = {
         exportedAt: Time('Now.'),
         me: Me,
         apiKeys: Type.Array(ApiKey),
-        sessions: Type.Array(
-          Type.Object({ id: Type.String(), createdAt: Time('Sign-in.'), expiresAt: Time('Its end.') }),
-        ),
+        sessions: Type.Array(Session),
         bots: Type.Array(
           Type.Object({
             id: Type.String(),

@@ -1,4 +1,4 @@
-import { Botberth, BotberthError } from '@botberth/sdk'
+import { Botberth, BotberthError, type ErrorCode } from '@botberth/sdk'
 
 const url = location.origin
 /** Knows the visitor by their cookie alone. */
@@ -36,7 +36,11 @@ export function isSignedOut(error: unknown): boolean {
 }
 
 export function isMissing(error: unknown): boolean {
-  return error instanceof BotberthError && error.code === 'not_found'
+  return hasCode(error, 'not_found')
+}
+
+export function hasCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof BotberthError && error.code === code
 }
 
 export function signInUrl(returnTo: string): string {

@@ -17,6 +17,7 @@ export const languagesQuery = queryOptions({
   staleTime: 300_000,
 })
 export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: () => api.apiKeys.list() })
+export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => api.auth.sessions() })
 export const webhooksQuery = queryOptions({ queryKey: ['webhooks'], queryFn: () => api.webhooks.list() })
 export const codehostQuery = queryOptions({ queryKey: ['codehost'], queryFn: () => api.codehost.status() })
 export const installationsQuery = queryOptions({
@@ -36,6 +37,9 @@ export const deploymentsQuery = (botId: string, page: number) =>
 
 export const deploymentQuery = (id: string) =>
   queryOptions({ queryKey: ['deployment', id], queryFn: () => api.deployments.get(id) })
+
+export const variableChangesQuery = (id: string) =>
+  queryOptions({ queryKey: ['variable-changes', id], queryFn: () => api.deployments.variableChanges(id), gcTime: 0 })
 
 export const startupQuery = (botId: string) =>
   queryOptions({ queryKey: ['startup', botId], queryFn: () => api.variables.list(botId) })

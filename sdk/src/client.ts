@@ -108,6 +108,9 @@ export class Botberth {
       eachOf((page) => this.deployments.list(botId, { page, limit: pageSize }, options)),
     logs: (id: string, query?: Query<'readDeploymentLogs'>, options?: CallOptions) =>
       this.#call('readDeploymentLogs', { params: { id }, query }, options),
+    /** What became of the bot's variables since it was started. */
+    variableChanges: async (id: string, options?: CallOptions) =>
+      (await this.#call('listVariableChanges', { params: { id } }, options)).data,
     cancel: (id: string, options?: CallOptions) => this.#call('cancelDeployment', { params: { id } }, options),
     /** Starts the release of an earlier deployment again, without a build. */
     rollBack: (botId: string, body: Body<'rollBack'>, options?: CallOptions) =>
@@ -243,6 +246,9 @@ export class Botberth {
     /** By the cookie of somebody who has signed in. */
     accessToken: (options?: CallOptions) => this.#call('createAccessToken', {}, options),
     signOut: (body: Body<'logout'> = {}, options?: CallOptions) => this.#call('logout', { body }, options),
+    /** The browsers in which you are signed in. */
+    sessions: async (options?: CallOptions) => (await this.#call('listSessions', {}, options)).data,
+    endSession: (id: string, options?: CallOptions) => this.#call('endSession', { params: { id } }, options),
   }
 
   /** For whoever runs the server. */

@@ -11,6 +11,22 @@ export interface ApiKey {
   readonly lastUsedAt: string | null
 }
 
+export interface Session {
+  readonly id: string
+  /** The browser and its system, as far as they are known. */
+  readonly client: string | null
+  /** Where it was last used from. */
+  readonly ip: string | null
+  /** The sign-in. */
+  readonly createdAt: string
+  /** When a page was last opened in it; null: not known. */
+  readonly lastUsedAt: string | null
+  /** When it ends by itself. */
+  readonly expiresAt: string
+  /** Whether this request was made in it. */
+  readonly current: boolean
+}
+
 export interface Backup {
   readonly id: string
   readonly botId: string
@@ -136,6 +152,11 @@ export interface Deployment {
   readonly finishedAt: string | null
   /** From its turn to its end. */
   readonly durationMs: number | null
+}
+
+export interface VariableChange {
+  readonly key: string
+  readonly change: 'added' | 'changed' | 'removed'
 }
 
 export interface Health {
@@ -626,6 +647,19 @@ export interface Operations {
       readonly signedOut: number
     }
   }
+  /** Where you are signed in, newest first */
+  listSessions: {
+    answer: {
+      readonly data: readonly Session[]
+    }
+  }
+  /** Sign out one browser; its tokens end at once */
+  endSession: {
+    params: {
+      readonly id: string
+    }
+    answer: Deleted
+  }
   /** Ask for a key that somebody approves in the dashboard */
   startDevicePairing: {
     body: {
@@ -964,6 +998,15 @@ export interface Operations {
     }
     query: LogsQuery
     answer: LogLines
+  }
+  /** What became of the variables since a deployment was started */
+  listVariableChanges: {
+    params: {
+      readonly id: string
+    }
+    answer: {
+      readonly data: readonly VariableChange[]
+    }
   }
   /** Cancel a deployment that waits or is being built */
   cancelDeployment: {
@@ -1502,13 +1545,7 @@ export interface Operations {
       readonly exportedAt: string
       readonly me: Me
       readonly apiKeys: readonly ApiKey[]
-      readonly sessions: readonly {
-        readonly id: string
-        /** Sign-in. */
-        readonly createdAt: string
-        /** Its end. */
-        readonly expiresAt: string
-      }[]
+      readonly sessions: readonly Session[]
       readonly bots: readonly {
         readonly id: string
         readonly name: string
@@ -2066,6 +2103,8 @@ export const routes = {
   finishChatLogin: { api: 'hosting', method: 'GET', path: '/auth/chat/callback' },
   createAccessToken: { api: 'hosting', method: 'POST', path: '/auth/token' },
   logout: { api: 'hosting', method: 'POST', path: '/auth/logout' },
+  listSessions: { api: 'hosting', method: 'GET', path: '/auth/sessions' },
+  endSession: { api: 'hosting', method: 'DELETE', path: '/auth/sessions/{id}' },
   startDevicePairing: { api: 'hosting', method: 'POST', path: '/auth/device' },
   claimDeviceKey: { api: 'hosting', method: 'POST', path: '/auth/device/token' },
   getDevicePairing: { api: 'hosting', method: 'GET', path: '/auth/device/{userCode}' },
@@ -2088,6 +2127,7 @@ export const routes = {
   listDeployments: { api: 'hosting', method: 'GET', path: '/bots/{id}/deployments' },
   getDeployment: { api: 'hosting', method: 'GET', path: '/deployments/{id}' },
   readDeploymentLogs: { api: 'hosting', method: 'GET', path: '/deployments/{id}/logs' },
+  listVariableChanges: { api: 'hosting', method: 'GET', path: '/deployments/{id}/variables' },
   cancelDeployment: { api: 'hosting', method: 'POST', path: '/deployments/{id}/cancel' },
   rollBack: { api: 'hosting', method: 'POST', path: '/bots/{id}/rollback' },
   listInstallations: { api: 'hosting', method: 'GET', path: '/codehost/installations' },

@@ -220,6 +220,9 @@ export const hosting = {
     rollBackText:
       'Its build is started again as it was, without a new build. Variables keep their present values, and files that the bot wrote stay.',
     rollBackButton: 'Roll back',
+    variables: 'Variables since then',
+    variablesSame: 'They are as they were.',
+    variableChange: { added: 'added', changed: 'changed', removed: 'removed' },
     again: 'Deploy again',
     cancel: 'Cancel the deployment',
     canceled: 'The deployment is being canceled.',

@@ -215,6 +215,9 @@ export const hostingKo: typeof hosting = {
     rollBackText:
       '새로 빌드하지 않고 그때의 결과를 그대로 다시 시작합니다. 변수는 지금 값을 유지하고, 봇이 쓴 파일도 그대로입니다.',
     rollBackButton: '되돌리기',
+    variables: '그 뒤로 바뀐 변수',
+    variablesSame: '그대로입니다.',
+    variableChange: { added: '추가됨', changed: '변경됨', removed: '삭제됨' },
     again: '다시 배포',
     cancel: '배포 취소',
     canceled: '배포를 취소하고 있습니다.',

@@ -34,7 +34,7 @@ import {
   type UserRow,
   updateUser,
 } from './queries.ts'
-import { clearSessionCookie } from './sessions.ts'
+import { clearSessionCookie, sessionJson } from './sessions.ts'
 
 const inviteMs = 7 * 24 * 60 * 60_000
 const exportedEventsMax = 10_000
@@ -74,11 +74,7 @@ export function meRoutes(api: Api, app: App, credentials: Credentials): void {
       exportedAt: app.clock.now().toISOString(),
       me: meJson(user, policyFor(app.config, request.raw)),
       apiKeys: keys.map(apiKeyJson),
-      sessions: sessions.map(({ id, created_at, expires_at }) => ({
-        id,
-        createdAt: created_at.toISOString(),
-        expiresAt: expires_at.toISOString(),
-      })),
+      sessions: sessions.map((row) => sessionJson(row, caller)),
       bots: bots.map(({ id, name, type, created_at }) => ({ id, name, type, createdAt: created_at.toISOString() })),
       webhooks: webhooks.map(({ id, url, created_at }) => ({ id, url, createdAt: created_at.toISOString() })),
       codehost: codehost ? { login: codehost.login, connectedAt: codehost.connected_at.toISOString() } : null,

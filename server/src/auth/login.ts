@@ -13,6 +13,7 @@ import {
   insertSession,
   insertUser,
   lockUser,
+  type Seen,
   takeOneTimeCode,
   type UserRow,
   updateUser,
@@ -54,7 +55,7 @@ interface Finish {
   readonly platform: ChatPlatform
   readonly code: string | undefined
   readonly state: string
-  readonly ip: string
+  readonly seen: Seen
   /** Whether people who are new here get an account. */
   readonly signups: 'open' | 'invite' | 'closed'
 }
@@ -62,7 +63,7 @@ interface Finish {
 /** The session of whoever came back from the platform. The state is used up, whatever comes of it. */
 export async function finishLogin(
   app: App,
-  { platform, code, state, ip, signups }: Finish,
+  { platform, code, state, seen, signups }: Finish,
 ): Promise<{ cookie: string; returnTo: string }> {
   const { pool, clock, secrets } = app
   const data = await takeOneTimeCode(pool.db, 'login', sha256(state), clock.now())
@@ -80,7 +81,7 @@ export async function finishLogin(
       ? await becomeOwner(db, chatUser, clock.now())
       : await admit(app, db, { chatUser, invite: data['invite'], signups })
     if (user.suspended_at) throw new AppError('account_suspended')
-    return openSession(db, { user, via: 'chat', ip }, clock.now())
+    return openSession(db, { user, via: 'chat', seen }, clock.now())
   })
   return { cookie, returnTo: data['returnTo'] ?? '/' }
 }
@@ -88,13 +89,13 @@ export async function finishLogin(
 /** A new session. The cookie's value is in the return value and nowhere else. */
 export async function openSession(
   db: Db,
-  { user, via, ip }: { user: UserRow; via: string; ip: string },
+  { user, via, seen }: { user: UserRow; via: string; seen: Seen },
   now: Date,
 ): Promise<string> {
   const cookie = randomToken()
   const expiresAt = new Date(now.getTime() + sessionMs)
-  await insertSession(db, { userId: user.id, cookieHash: sha256(cookie), expiresAt }, now)
-  await insertAuditEvent(db, { userId: user.id, kind: 'login', details: { via }, ip }, now)
+  await insertSession(db, { userId: user.id, cookieHash: sha256(cookie), expiresAt, seen }, now)
+  await insertAuditEvent(db, { userId: user.id, kind: 'login', details: { via }, ip: seen.ip }, now)
   return cookie
 }
 

@@ -206,21 +206,40 @@ export function deleteApiKey(db: Db, userId: string, id: string): Promise<{ name
     .executeTakeFirst()
 }
 
+/** By what and from where a session is used. */
+export interface Seen {
+  readonly client: string | null
+  readonly ip: string
+}
+
 export async function insertSession(
   db: Db,
-  { userId, cookieHash, expiresAt }: { userId: string; cookieHash: Buffer; expiresAt: Date },
+  { userId, cookieHash, expiresAt, seen }: { userId: string; cookieHash: Buffer; expiresAt: Date; seen: Seen },
   now: Date,
 ): Promise<string> {
   const id = newId('ses', now)
   await db
     .insertInto('sessions')
-    .values({ id, user_id: userId, cookie_hash: cookieHash, created_at: now, expires_at: expiresAt })
+    .values({
+      id,
+      user_id: userId,
+      cookie_hash: cookieHash,
+      created_at: now,
+      expires_at: expiresAt,
+      last_used_at: now,
+      ...seen,
+    })
     .execute()
   return id
 }
 
-export function extendSession(db: Db, id: string, expiresAt: Date): Promise<unknown> {
-  return db.updateTable('sessions').set({ expires_at: expiresAt }).where('id', '=', id).execute()
+export function extendSession(
+  db: Db,
+  { id, expiresAt, seen }: { id: string; expiresAt: Date; seen: Seen },
+  now: Date,
+): Promise<unknown> {
+  const changes = { expires_at: expiresAt, last_used_at: now, ...seen }
+  return db.updateTable('sessions').set(changes).where('id', '=', id).execute()
 }
 
 /** One session, or all of a user. Returns how many there were. */
@@ -233,14 +252,16 @@ export async function deleteSessions(
   return Number((await statement.executeTakeFirst()).numDeletedRows)
 }
 
-export function listSessions(
-  db: Db,
-  userId: string,
-  now: Date,
-): Promise<{ id: string; created_at: Date; expires_at: Date }[]> {
+export interface SessionRow extends Selectable<Pick<Tables['sessions'], 'client' | 'ip' | 'last_used_at'>> {
+  readonly id: string
+  readonly created_at: Date
+  readonly expires_at: Date
+}
+
+export function listSessions(db: Db, userId: string, now: Date): Promise<SessionRow[]> {
   return db
     .selectFrom('sessions')
-    .select(['id', 'created_at', 'expires_at'])
+    .select(['id', 'client', 'ip', 'created_at', 'last_used_at', 'expires_at'])
     .where('user_id', '=', userId)
     .where('expires_at', '>', now)
     .orderBy('created_at', 'desc')

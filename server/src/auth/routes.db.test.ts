@@ -200,6 +200,39 @@ test('signing out ends the cookie and its tokens; signing out everywhere ends al
   assert.equal((await call(server, 'POST /auth/logout', { as: third })).status, 401, 'a key is no session')
 })
 
+test('people see where they are signed in, and end one of the places', async () => {
+  const server = await startTestServer()
+  const here = await signIn(server, 'ann')
+  server.clock.advance(60_000)
+  const there = await signIn(server, 'ann')
+  const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0'
+  await call(server, 'POST /auth/token', { headers: { cookie: there.cookie, 'user-agent': userAgent } })
+  const asked = (person: Person, path = 'GET /auth/sessions') =>
+    call(server, path, { headers: { authorization: `Bearer ${person.token}` } })
+  const seen = async (person: Person) => (await asked(person)).body['data'] as Record<string, unknown>[]
+
+  const [newest, oldest, ...others] = await seen(here)
+  assert.deepEqual(others, [])
+  const { client, ip, current } = newest ?? {}
+  assert.deepEqual({ client, ip, current }, { client: 'Firefox, Linux', ip: '127.0.0.1', current: false })
+  assert.equal(oldest?.['current'], true)
+  assert.deepEqual(
+    (await seen(there)).map(({ current }) => current),
+    [true, false],
+  )
+  const byKey = await call(server, 'GET /auth/sessions', { as: here })
+  assert.equal((byKey.body['data'] as unknown[]).length, 2, 'a key sees them too, and is none of them')
+
+  const ended = await asked(here, `DELETE /auth/sessions/${String(newest?.['id'])}`)
+  assert.deepEqual(ended.body, { id: newest?.['id'], deleted: true })
+  assert.equal(ended.headers.get('set-cookie'), null)
+  assert.equal((await asked(there)).status, 401)
+  assert.equal((await asked(here, `DELETE /auth/sessions/${String(newest?.['id'])}`)).status, 404, 'it is gone')
+  const own = await asked(here, `DELETE /auth/sessions/${String(oldest?.['id'])}`)
+  assert.match(own.headers.get('set-cookie') ?? '', /botberth_session=; .*Max-Age=0/)
+  assert.equal((await asked(here)).status, 401)
+})
+
 test('the cookie is exchanged for pages of our own origin only', async () => {
   const server = await startTestServer()
   const { cookie } = await signIn(server, 'ann')

@@ -7,18 +7,29 @@ import type { Api } from '../http/endpoint.ts'
 import { policyFor } from '../http/local.ts'
 import { AppError } from '../lib/app-error.ts'
 import { sameText } from '../lib/secret.ts'
+import { clientName } from './client-name.ts'
 import type { Credentials } from './credentials.ts'
 import type { Gatekeeper } from './gate.ts'
 import { apiKeyJson, createApiKey } from './keys.ts'
 import { beginLogin, finishLogin, openSession } from './login.ts'
 import { useOwnerLink } from './owner.ts'
-import { announceChange, deleteApiKey, extendSession, insertAuditEvent, listApiKeys, lockUser } from './queries.ts'
+import {
+  announceChange,
+  deleteApiKey,
+  extendSession,
+  insertAuditEvent,
+  listApiKeys,
+  listSessions,
+  lockUser,
+  type Seen,
+} from './queries.ts'
 import {
   clearLoginCookie,
   clearSessionCookie,
   loginCookie,
   originOf,
   sessionCookie,
+  sessionJson,
   setLoginCookie,
   setSessionCookie,
 } from './sessions.ts'
@@ -39,6 +50,7 @@ export function authRoutes(api: Api, server: FastifyInstance, parts: Parts): voi
   keyRoutes(api, parts)
   loginRoutes(api, parts)
   sessionRoutes(api, parts)
+  sessionListRoutes(api, parts)
   ownerLinkRoute(server, parts)
 }
 
@@ -98,7 +110,7 @@ function loginRoutes(api: Api, { app, platformFor }: Parts): void {
       platform,
       code: query.code,
       state,
-      ip: request.ip,
+      seen: seenIn(request),
       signups,
     })
     setSessionCookie(app, reply, cookie)
@@ -130,7 +142,7 @@ function sessionRoutes(api: Api, { app, credentials, tokens }: Parts): void {
     const { userId, sessionId = '' } = caller
     // Whole seconds, as the token has them: the session must not end before it.
     const expiresAt = new Date(Math.floor((app.clock.now().getTime() + sessionMs) / 1000) * 1000)
-    await extendSession(db, sessionId, expiresAt)
+    await extendSession(db, { id: sessionId, expiresAt, seen: seenIn(request) }, app.clock.now())
     setSessionCookie(app, reply, readCookie(request, sessionCookie(app)) ?? '')
     return { accessToken: await tokens.sign({ userId, sessionId, expiresAt }), expiresAt: expiresAt.toISOString() }
   })
@@ -145,6 +157,23 @@ function sessionRoutes(api: Api, { app, credentials, tokens }: Parts): void {
     clearSessionCookie(app, reply)
     return { signedOut }
   })
+}
+
+function sessionListRoutes(api: Api, { app, credentials }: Parts): void {
+  api.handle('listSessions', async ({ caller, db }) => ({
+    data: (await listSessions(db, caller.userId, app.clock.now())).map((row) => sessionJson(row, caller)),
+  }))
+
+  api.handle('endSession', async ({ caller, params, request, reply }) => {
+    const ended = await signOut(app, credentials, { userId: caller.userId, sessionId: params.id, ip: request.ip })
+    if (ended === 0) throw new AppError('not_found')
+    if (params.id === caller.sessionId) clearSessionCookie(app, reply)
+    return { id: params.id, deleted: true as const }
+  })
+}
+
+function seenIn({ headers, ip }: FastifyRequest): Seen {
+  return { client: clientName(headers['user-agent']), ip }
 }
 
 /** The link that the first start prints. Not for HEAD: looking at a link must not use it up. */
@@ -162,7 +191,7 @@ function ownerLinkRoute(server: FastifyInstance, { app, platformFor, gatekeeper 
       return redirectToPlatform({ app, platformFor, request, reply }, { returnTo: '/', hints: {}, asOwner: true })
     }
     const cookie = await tx(app.pool.db, (db) =>
-      openSession(db, { user: owner, via: 'link', ip: request.ip }, app.clock.now()),
+      openSession(db, { user: owner, via: 'link', seen: seenIn(request) }, app.clock.now()),
     )
     setSessionCookie(app, reply, cookie)
     return reply.redirect('/', 302)

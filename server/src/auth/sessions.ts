@@ -2,7 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../context.ts'
 import { setCookie } from '../http/cookies.ts'
 import { isLocalRequest } from '../http/local.ts'
+import type { Caller } from '../http/request.ts'
 import { sha256 } from '../lib/secret.ts'
+import type { SessionRow } from './queries.ts'
 import { sessionMs } from './tokens.ts'
 
 /** The address under which this browser sees us. Only on this machine itself may it say so by its Host. */
@@ -38,4 +40,17 @@ export function setLoginCookie(app: App, reply: FastifyReply, state: string): vo
 
 export function clearLoginCookie(app: App, reply: FastifyReply, state: string): void {
   setCookie(reply, loginCookie(app, state), '', { maxAgeMs: 0, isSecure: isSecure(app) })
+}
+
+export function sessionJson(row: SessionRow, caller: Caller) {
+  const { id, client, ip, created_at, last_used_at, expires_at } = row
+  return {
+    id,
+    client,
+    ip,
+    createdAt: created_at.toISOString(),
+    lastUsedAt: last_used_at?.toISOString() ?? null,
+    expiresAt: expires_at.toISOString(),
+    current: id === caller.sessionId,
+  }
 }

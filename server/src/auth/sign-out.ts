@@ -20,9 +20,10 @@ export async function signOut(
     await lockUser(db, userId)
     await announceChange(db)
     if (sessionId === undefined) await deletePairings(db, userId)
+    const ended = await deleteSessions(db, { userId, ...(sessionId !== undefined && { sessionId }) })
     const kind = sessionId === undefined ? 'logout_everywhere' : 'logout'
-    await insertAuditEvent(db, { userId, kind, ip }, clock.now())
-    return deleteSessions(db, { userId, ...(sessionId !== undefined && { sessionId }) })
+    if (ended > 0) await insertAuditEvent(db, { userId, kind, ip }, clock.now())
+    return ended
   })
   credentials.forget()
   return ended

@@ -83,6 +83,9 @@ interface SessionsTable {
   cookie_hash: Buffer
   created_at: Date
   expires_at: Date
+  client: string | null
+  ip: string | null
+  last_used_at: Date | null
 }
 
 interface OneTimeCodesTable {
@@ -227,6 +230,7 @@ interface DeploymentsTable {
   steps: ColumnType<Step[], string | undefined, string>
   release: Json<{ start: string; env: Record<string, string> }> | null
   is_release_kept: Generated<boolean>
+  variables: ColumnType<Record<string, string> | null, string | undefined, string>
   created_at: Date
   started_at: Date | null
   finished_at: Date | null

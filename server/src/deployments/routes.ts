@@ -15,6 +15,7 @@ import {
   getOwnedDeployment,
   insertDeployment,
   listDeployments,
+  variableChanges,
 } from './queries.ts'
 
 export function deploymentRoutes(api: Api, app: App, { logs, nodeId }: { logs: DeploymentLogs; nodeId: string }): void {
@@ -39,6 +40,12 @@ export function deploymentRoutes(api: Api, app: App, { logs, nodeId }: { logs: D
   api.handle('readDeploymentLogs', async ({ caller, params, query, db }) => {
     const deployment = await getOwnedDeployment(db, caller.userId, params.id)
     return logs.read(deployment, logQuery(query))
+  })
+
+  api.handle('listVariableChanges', async ({ caller, params, db }) => {
+    const data = await variableChanges(db, await getOwnedDeployment(db, caller.userId, params.id))
+    if (!data) throw new AppError('invalid_state', { detail: 'That deployment was never started with any variables.' })
+    return { data }
   })
 
   api.handle('cancelDeployment', ({ caller, params }) =>

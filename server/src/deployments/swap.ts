@@ -5,7 +5,7 @@ import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 import { changeServer, findServer, type Server } from '../servers/queries.ts'
 import { type Context, CrashedAtStart, type Deployer, NotNow } from './deployer.ts'
-import { changeDeployment, completeDeployment, type Work } from './queries.ts'
+import { changeDeployment, completeDeployment, noteVariables, type Work } from './queries.ts'
 
 /** Up for so long, and the release is taken for good. */
 export const trialMs = 3_000
@@ -60,6 +60,7 @@ async function take({ app }: Deployer, work: Work, releaseId: string): Promise<S
       restarts: 0,
     }
     await changeServer(db, server, changes)
+    await noteVariables(db, work)
     if (server.release_id !== releaseId && (await hasWorked(db, server.release_id)))
       await changeDeployment(db, work.id, { previous_release_id: server.release_id })
     return { ...server, ...changes }

@@ -26,6 +26,11 @@ const apiKeyOf = async (person: Person) => {
   return row?.id ?? ''
 }
 
+const sessionOf = async (person: Person) => {
+  const [row] = await server.pool.query<{ id: string }>('select id from sessions where user_id = $1', [person.id])
+  return row?.id ?? ''
+}
+
 const botOf = async (person: Person) => {
   const headers = { 'x-api-key': person.key, 'content-type': 'application/json' }
   const body = JSON.stringify({ name: 'mine', type: 'custom' })
@@ -68,6 +73,7 @@ const everybodys = 'the list is everybody’s'
 
 const cases: Partial<Record<EndpointName, Case | string>> = {
   revokeApiKey: { make: apiKeyOf },
+  endSession: { make: sessionOf },
   getBot: { make: botOf },
   updateBot: { make: botOf, body: { name: 'yours' } },
   deleteBot: { make: botOf },
@@ -101,6 +107,7 @@ const cases: Partial<Record<EndpointName, Case | string>> = {
   redeliver: { make: subscriptionOf },
   getDeployment: { make: deploymentOf },
   readDeploymentLogs: { make: deploymentOf },
+  listVariableChanges: { make: deploymentOf },
   cancelDeployment: { make: deploymentOf },
   setPower: { make: serverOf, body: { signal: 'start' } },
   killServer: { make: serverOf },

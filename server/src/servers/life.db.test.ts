@@ -83,8 +83,18 @@ describe('servers', { concurrency: 3 }, () => {
   test('a bot stops the moment it expires, keeps what it has, and runs again when it is renewed', async () => {
     const { server, ann } = await startHost()
     const [bot, idle] = [await makeBot(server, ann), await makeBot(server, ann)]
-    await bot.ask('PUT @/startup/variable', { key: 'A', value: 'b' })
-    await bot.deploy()
+    for (const key of ['CHANGED', 'GONE', 'KEPT']) await bot.ask('PUT @/startup/variable', { key, value: 'b' })
+    const { id } = await bot.deploy()
+    const changes = () => bot.ask(`GET /deployments/${String(id)}/variables`).then(({ body }) => body['data'])
+    assert.deepEqual(await changes(), [])
+    await bot.ask('PUT @/startup/variable', { key: 'CHANGED', value: 'c' })
+    await bot.ask('PUT @/startup/variable', { key: 'ADDED', value: 'a' })
+    await bot.ask('DELETE @/startup/variable/GONE')
+    assert.deepEqual(await changes(), [
+      { key: 'ADDED', change: 'added' },
+      { key: 'CHANGED', change: 'changed' },
+      { key: 'GONE', change: 'removed' },
+    ])
     server.clock.advance(7 * day)
     await bot.untilState('offline')
     assert.equal((await bot.ask('GET #')).body['status'], 'expired')

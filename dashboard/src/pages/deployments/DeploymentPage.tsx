@@ -21,6 +21,7 @@ import { useDeploy } from '../bot/power.ts'
 import { Missing } from '../Missing.tsx'
 import { RollBack } from './RollBack.tsx'
 import { Steps } from './Steps.tsx'
+import { VariableChanges } from './VariableChanges.tsx'
 
 const route = getRouteApi('/shell/bots/$botId/deployments/$deploymentId')
 // Long enough to see that it worked.
@@ -63,6 +64,7 @@ function Content({ deployment }: { deployment: Deployment }) {
       </Group>
       <Steps deployment={deployment} />
       <Outcome deployment={deployment} />
+      {status === 'succeeded' && <VariableChanges deployment={deployment} />}
       <Stack gap="xs" component="section" aria-label={t.deployments.buildLog}>
         <LogView key={id} source={logs} fileName={`${id}.log`} emptyHint={t.deployments.waiting} height="360px" />
       </Stack>

@@ -4,6 +4,7 @@ import { api } from '../../api.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
 import { Confirm } from '../../ui/Confirm.tsx'
+import { VariableChanges } from './VariableChanges.tsx'
 
 /** Says what comes back and what does not before it does it. */
 export function RollBack({ deployment, onClose }: { deployment: Deployment | undefined; onClose(): void }) {
@@ -26,6 +27,7 @@ export function RollBack({ deployment, onClose }: { deployment: Deployment | und
       onClose={onClose}
       title={t.deployments.rollBackTitle}
       text={t.deployments.rollBackText}
+      details={deployment && <VariableChanges deployment={deployment} />}
       button={t.deployments.rollBackButton}
       action={action}
       isHarmless

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { api } from '../../api.ts'
 import { filesQuery } from '../../queries.ts'
 import { queryClient } from '../../query-client.ts'
@@ -37,6 +37,8 @@ export function useUpload({ botId, folder, known }: Options): Upload {
   const t = useTexts()
   const [progress, setProgress] = useState<Upload['progress']>()
   const [waiting, setWaiting] = useState<readonly File[]>([])
+  /** Let go over the page before it could take them. */
+  const [early, setEarly] = useState<readonly File[]>([])
   const [tooLarge, setTooLarge] = useState<readonly string[]>([])
   const [failed, setFailed] = useState<string>()
   const isStopped = useRef(false)
@@ -65,14 +67,23 @@ export function useUpload({ botId, folder, known }: Options): Upload {
   }
   const action = useAction(send, { done: (count) => t.files.uploaded(String(count)) })
   const isKnown = ({ name }: File) => known?.some((entry) => entry.name === name) ?? false
-  const choose = (files: File[]) => {
-    if (known === undefined || action.isRunning) return
+  const isReady = known !== undefined && !action.isRunning && waiting.length === 0
+  const choose = (files: readonly File[]) => {
+    if (!isReady) {
+      setEarly([...early, ...files])
+      return
+    }
     const small = files.filter(({ size }) => size <= fileBytesMax)
     setTooLarge(files.filter((file) => !small.includes(file)).map(({ name }) => name))
     if (small.length === 0) return
     if (small.some(isKnown)) setWaiting(small)
     else action.run(small)
   }
+  useEffect(() => {
+    if (!isReady || early.length === 0) return
+    setEarly([])
+    choose(early)
+  })
   const replace = {
     // The page shows how far it is and what failed, so the question is over.
     run: () => {

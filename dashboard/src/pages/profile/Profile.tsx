@@ -23,6 +23,7 @@ import { Confirm } from '../../ui/Confirm.tsx'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
+import { Sessions } from './Sessions.tsx'
 
 export function Profile() {
   const t = useTexts()
@@ -32,7 +33,9 @@ export function Profile() {
         <Account />
         <Look />
         <Codehost />
-        <Sessions />
+        <Part title={t.profile.sessions}>
+          <Sessions />
+        </Part>
         <Data />
       </Stack>
     </Page>
@@ -153,26 +156,6 @@ function Codehost() {
         button={t.profile.disconnect}
         action={disconnect}
       />
-    </Part>
-  )
-}
-
-function Sessions() {
-  const t = useTexts()
-  const signOut = useAction((_: void) => api.auth.signOut({ everywhere: true }), {
-    after: () => location.assign('/login'),
-  })
-  return (
-    <Part title={t.profile.sessions}>
-      <Group justify="space-between">
-        <Text size="sm" c="dimmed">
-          {t.profile.sessionsHint}
-        </Text>
-        <Button variant="default" loading={signOut.isRunning} onClick={() => signOut.run()}>
-          {t.profile.signOutEverywhere}
-        </Button>
-      </Group>
-      {signOut.error !== undefined && <ErrorCard error={signOut.error} />}
     </Part>
   )
 }

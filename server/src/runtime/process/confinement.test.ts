@@ -47,7 +47,7 @@ test('a build is the bot’s user, and what it shares with others is nobody’s'
     ],
     releaseEnv: {},
     env: {},
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
     signal: new AbortController().signal,
     onLine: (line) => lines.push(line),
   })

@@ -1,5 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import fastJson from 'fast-json-stringify'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { App } from '../context.ts'
 import { AppError } from '../lib/app-error.ts'
@@ -55,6 +56,7 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
   closeIdle(server.server)
   server.decorate('answerClass', ServerResponse)
   server.setErrorHandler((error, request, reply) => sendError(log, error, { request, reply, page: hooks.errorPage }))
+  server.setSerializerCompiler(({ schema }) => serializer(schema))
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', readBody)
   // An expectation that we do not know is no reason to refuse a request.
@@ -72,6 +74,15 @@ export function makeServer({ config, log }: Pick<App, 'config' | 'log'>, hooks: 
     else done()
   })
   return server
+}
+
+/** Made when it is first needed: all of them together are a good part of a start. */
+function serializer(schema: unknown): (value: unknown) => string {
+  let write: ((value: unknown) => string) | undefined
+  return (value) => {
+    write ??= fastJson(schema as Parameters<typeof fastJson>[0])
+    return write(value)
+  }
 }
 
 /** Two of them are two opinions on which site is meant, and checks that rely on the name could be led astray. */

@@ -5,10 +5,11 @@ import { type FieldError, validationError } from '../lib/app-error.ts'
 const ajv = new Ajv({ allErrors: true, strict: true, allowUnionTypes: true, verbose: true })
 ajv.addKeyword('x-takes')
 
-/** Compiles a schema into a check that throws `validation_failed` with one entry a wrong field. */
+/** A check that throws `validation_failed` with one entry a wrong field. Its schema is compiled when it is first asked. */
 export function checker(schema: TSchema, prefix = ''): (value: unknown) => void {
-  const validate: ValidateFunction = ajv.compile(schema)
+  let validate: ValidateFunction | undefined
   return (value) => {
+    validate ??= ajv.compile(schema)
     if (!validate(value)) throw validationError(describe(validate.errors ?? [], prefix))
   }
 }

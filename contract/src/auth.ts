@@ -15,7 +15,7 @@ export const ApiKey = Type.Object(apiKeyFields)
 export const Session = Type.Object({
   id: Type.String(),
   client: Nullable(Type.String({ description: 'The browser and its system, as far as they are known.' })),
-  ip: Nullable(Type.String({ description: 'Where it was last used from.' })),
+  ip: Nullable(Type.String({ description: 'Where its pages were last opened from.' })),
   createdAt: Time('The sign-in.'),
   lastUsedAt: Nullable(Time('When a page was last opened in it; null: not known.')),
   expiresAt: Time('When it ends by itself.'),

@@ -15,7 +15,7 @@ export interface Session {
   readonly id: string
   /** The browser and its system, as far as they are known. */
   readonly client: string | null
-  /** Where it was last used from. */
+  /** Where its pages were last opened from. */
   readonly ip: string | null
   /** The sign-in. */
   readonly createdAt: string

@@ -28,6 +28,7 @@ export const files = {
   stopUpload: 'Stop after this file',
   uploadFailed: (name: string) => `The upload ended at ${name}`,
   uploaded: (count: string) => `${count} uploaded. Restart or deploy the bot to use it.`,
+  tooEarly: 'Not yet: the list of this folder is being loaded, or files are being sent. Let them go again in a moment.',
   tooLarge: (names: string, max: string) =>
     `Larger than ${max}, and not uploaded: ${names}. The command line can: botberth deploy uploads the linked folder, up to 100 MB when packed.`,
   largeToEdit: (max: string) => `Only files up to ${max} can be looked at here. Download it instead.`,

@@ -104,6 +104,7 @@ export const hosting = {
     demoName: 'demo-bot',
   },
   bot: {
+    one: 'Bot',
     tabs: 'Parts of this bot',
     overview: 'Overview',
     logs: 'Logs',

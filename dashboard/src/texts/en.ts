@@ -329,7 +329,7 @@ export const en = {
     client: 'Browser',
     unknownClient: 'An unknown browser',
     address: 'Address',
-    lastUsed: 'Last used',
+    lastUsed: 'Last opened',
     thisSession: 'This one',
     endSession: 'Sign out',
     endSessionTitle: (client: string) => `Sign out ${client}?`,

@@ -30,6 +30,7 @@ export const filesKo: typeof files = {
   stopUpload: '이 파일까지만 올리기',
   uploadFailed: (name) => `${name}에서 올리기를 멈췄습니다`,
   uploaded: (count) => `${count}개를 올렸습니다. 봇을 재시작하거나 배포하면 적용됩니다.`,
+  tooEarly: '아직 받을 수 없습니다. 폴더 목록을 불러오거나 파일을 보내는 중입니다. 잠시 후 다시 놓아 주세요.',
   tooLarge: (names, max) =>
     `${max}보다 커서 올리지 않았습니다: ${names}. 명령줄의 botberth deploy는 연결된 폴더를 압축한 크기로 100MB까지 올립니다.`,
   largeToEdit: (max) => `${max}까지만 여기서 볼 수 있습니다. 대신 내려받으세요.`,

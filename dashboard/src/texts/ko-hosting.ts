@@ -99,6 +99,7 @@ export const hostingKo: typeof hosting = {
     demoName: 'demo-bot',
   },
   bot: {
+    one: '봇',
     tabs: '이 봇의 메뉴',
     overview: '개요',
     logs: '로그',

@@ -322,7 +322,7 @@ export const ko: Texts = {
     client: '브라우저',
     unknownClient: '알 수 없는 브라우저',
     address: '주소',
-    lastUsed: '마지막 사용',
+    lastUsed: '마지막 접속',
     thisSession: '현재 세션',
     endSession: '로그아웃',
     endSessionTitle: (client) => `${client}에서 로그아웃할까요?`,

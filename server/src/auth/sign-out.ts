@@ -18,13 +18,15 @@ export async function signOut(
 ): Promise<number> {
   const ended = await tx(pool.db, async (db) => {
     await lockUser(db, userId)
+    const ended = await deleteSessions(db, { userId, ...(sessionId !== undefined && { sessionId }) })
+    if (ended === 0 && sessionId !== undefined) return 0 // nobody has to hear of what was not there
     await announceChange(db)
     if (sessionId === undefined) await deletePairings(db, userId)
-    const ended = await deleteSessions(db, { userId, ...(sessionId !== undefined && { sessionId }) })
     const kind = sessionId === undefined ? 'logout_everywhere' : 'logout'
-    if (ended > 0) await insertAuditEvent(db, { userId, kind, ip }, clock.now())
+    const details = sessionId === undefined ? {} : { sessionId }
+    await insertAuditEvent(db, { userId, kind, details, ip }, clock.now())
     return ended
   })
-  credentials.forget()
+  if (ended > 0) credentials.forget()
   return ended
 }

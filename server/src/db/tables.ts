@@ -21,6 +21,7 @@ export interface Tables {
   bots: BotsTable
   servers: ServersTable
   startup_variables: StartupVariablesTable
+  deployment_variables: DeploymentVariablesTable
   deployments: DeploymentsTable
   backups: BackupsTable
   restores: RestoresTable
@@ -230,10 +231,14 @@ interface DeploymentsTable {
   steps: ColumnType<Step[], string | undefined, string>
   release: Json<{ start: string; env: Record<string, string> }> | null
   is_release_kept: Generated<boolean>
-  variables: ColumnType<Record<string, string> | null, string | undefined, string>
   created_at: Date
   started_at: Date | null
   finished_at: Date | null
+}
+
+interface DeploymentVariablesTable {
+  deployment_id: string
+  digests: ColumnType<Record<string, string>, string, string>
 }
 
 export interface BackupFailure {

@@ -314,7 +314,7 @@ export type Work = DeploymentRow &
   }
 
 type Changes = Partial<
-  Omit<DeploymentRow, 'steps' | 'error' | 'release' | 'variables'> & { steps: string; error: string; release: string }
+  Omit<DeploymentRow, 'steps' | 'error' | 'release'> & { steps: string; error: string; release: string }
 >
 
 /** Changes one that is not over yet; false if it is. */
@@ -335,30 +335,35 @@ const variableDigests = (botId: string) =>
 
 /** The variables as they are now are those that it is started with. */
 export async function noteVariables(db: Db, { id, bot_id }: { id: string; bot_id: string }): Promise<void> {
+  const digests = variableDigests(bot_id)
   await db
-    .updateTable('deployments')
-    .set({ variables: variableDigests(bot_id) })
-    .where('id', '=', id)
+    .insertInto('deployment_variables')
+    .values({ deployment_id: id, digests })
+    .onConflict((conflict) => conflict.column('deployment_id').doUpdateSet({ digests }))
     .execute()
 }
 
-export type VariableChange = { key: string; change: 'added' | 'changed' | 'removed' }
+export interface VariableChange {
+  readonly key: string
+  readonly change: 'added' | 'changed' | 'removed'
+}
 
-/** What became of a bot's variables since a deployment of it was started. Null: not known. */
-export async function variableChanges(db: Db, { id, bot_id }: DeploymentRow): Promise<VariableChange[] | null> {
-  const { rows } = await sql<{ known: boolean; key: string | null; change: VariableChange['change'] | null }>`
-    select then_.digests is not null as known, changes.key, changes.change
-    from (select variables as digests from deployments where id = ${id}) then_
-    left join lateral (
-      select coalesce(old.key, new.key) as key,
-        case when old.key is null then 'added' when new.key is null then 'removed' else 'changed' end as change
-      from jsonb_each_text(then_.digests) old
-      full join jsonb_each_text(${variableDigests(bot_id)}) new on new.key = old.key
-      where old.value is distinct from new.value
-    ) changes on then_.digests is not null
-    order by changes.key`.execute(db)
-  if (!rows[0]?.known) return null
-  return rows.flatMap(({ key, change }) => (key === null || change === null ? [] : [{ key, change }]))
+/** What became of a bot's variables since a deployment of it was started. Undefined: not known. */
+export async function variableChanges(db: Db, { id, bot_id }: DeploymentRow): Promise<VariableChange[] | undefined> {
+  const noted = await db
+    .selectFrom('deployment_variables')
+    .select('digests')
+    .where('deployment_id', '=', id)
+    .executeTakeFirst()
+  if (!noted) return undefined
+  const { rows } = await sql<VariableChange>`
+    select coalesce(old.key, new.key) as key,
+      case when old.key is null then 'added' when new.key is null then 'removed' else 'changed' end as change
+    from jsonb_each_text(${JSON.stringify(noted.digests)}::jsonb) old
+    full join jsonb_each_text(${variableDigests(bot_id)}) new on new.key = old.key
+    where old.value is distinct from new.value
+    order by 1`.execute(db)
+  return rows
 }
 
 /** Status, release and event are one transaction of the caller's. */

@@ -44,7 +44,10 @@ export function deploymentRoutes(api: Api, app: App, { logs, nodeId }: { logs: D
 
   api.handle('listVariableChanges', async ({ caller, params, db }) => {
     const data = await variableChanges(db, await getOwnedDeployment(db, caller.userId, params.id))
-    if (!data) throw new AppError('invalid_state', { detail: 'That deployment was never started with any variables.' })
+    if (!data)
+      throw new AppError('invalid_state', {
+        detail: 'That deployment was not started, or before its variables were written down.',
+      })
     return { data }
   })
 

@@ -60,7 +60,6 @@ async function take({ app }: Deployer, work: Work, releaseId: string): Promise<S
       restarts: 0,
     }
     await changeServer(db, server, changes)
-    await noteVariables(db, work)
     if (server.release_id !== releaseId && (await hasWorked(db, server.release_id)))
       await changeDeployment(db, work.id, { previous_release_id: server.release_id })
     return { ...server, ...changes }
@@ -100,6 +99,7 @@ async function tryRelease(
       await supervisor.stopInstance(server, instance)
     }
     work.say('Starting the new release')
+    await noteVariables(app.pool.db, work)
     instance = (await supervisor.launch({ ...server, instance_id: null }, { releaseId })) ?? null
   } else if (server.release_id !== releaseId || !instance) return { exit: 'recorded', instance: null }
   else await supervisor.startInstance({ ...server, instance_id: instance }, releaseId)

@@ -194,7 +194,7 @@ function checkOrNotFound(check: (value: unknown) => void, value: unknown): void 
   try {
     check(value)
   } catch (error) {
-    throw new AppError('not_found', { cause: error })
+    throw error instanceof AppError ? new AppError('not_found', { cause: error }) : error
   }
 }
 

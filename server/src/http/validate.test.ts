@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Endpoint } from '@botberth/contract/endpoint.ts'
+import { endpoints } from '@botberth/contract/endpoints.ts'
+import fastJson from 'fast-json-stringify'
 import Type from 'typebox'
 import { AppError, type FieldError } from '../lib/app-error.ts'
 import { checker, readQuery } from './validate.ts'
@@ -67,3 +70,19 @@ test('a repeated query key is no single value, and unknown keys are passed over'
   assert.deepEqual(values, { q: ['a', 'b'] })
   assert.throws(() => checker(query)(values), AppError)
 })
+
+test('every schema of the contract can be compiled, for checks and for answers', () => {
+  for (const { params, query, body, answers } of Object.values<Endpoint>(endpoints)) {
+    for (const schema of [params, query, body])
+      if (schema) assert.doesNotThrow(() => ignoreRefusal(() => checker(schema)(undefined)))
+    for (const answer of Object.values(answers)) fastJson(answer as Parameters<typeof fastJson>[0])
+  }
+})
+
+function ignoreRefusal(check: () => void): void {
+  try {
+    check()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+  }
+}

@@ -316,10 +316,9 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
         await until('the end of one that ends by itself', async () => (await find(id))?.exit !== undefined)
       assert.deepEqual(pick((await find(ended.id))?.exit), [9, null])
       assert.deepEqual(pick((await find(killed.id))?.exit), [137, 'SIGKILL'])
-      assert.deepEqual(
-        seen.filter((line) => [ended, killed].some(({ id }) => line.startsWith(id))).toSorted(),
-        [`${ended.id} 9`, `${killed.id} 137`].toSorted(),
-      )
+      const told = () => seen.filter((line) => [ended, killed].some(({ id }) => line.startsWith(id))).toSorted()
+      await until('news of both', () => Promise.resolve(told().length >= 2))
+      assert.deepEqual(told(), [`${ended.id} 9`, `${killed.id} 137`].toSorted())
       assert.equal((await find(going.id))?.exit, undefined)
       await readUntil(going.id, 'second')
       assert.equal(await read(going.id, 'stdout', 6), 'second\n')

@@ -1,5 +1,5 @@
 import type { Bot } from '@botberth/sdk'
-import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
@@ -35,16 +35,19 @@ export function BotFrame() {
       />
     )
   return (
-    <Loaded query={query} lines={6}>
-      {(bot) => (
-        <Stack gap="md">
-          <Head bot={bot} />
-          <Expiry bot={bot} />
-          <Tabs botId={bot.id} />
-          <Outlet />
-        </Stack>
-      )}
-    </Loaded>
+    <>
+      {query.data === undefined && <VisuallyHidden component="h1">{t.bot.one}</VisuallyHidden>}
+      <Loaded query={query} lines={6}>
+        {(bot) => (
+          <Stack gap="md">
+            <Head bot={bot} />
+            <Expiry bot={bot} />
+            <Tabs botId={bot.id} />
+            <Outlet />
+          </Stack>
+        )}
+      </Loaded>
+    </>
   )
 }
 

@@ -6,7 +6,7 @@ import { fileBytesMax, type Upload } from './upload.ts'
 
 /** How far it is, and what did not go. */
 export function Uploading({ upload }: { upload: Upload }) {
-  const { action, progress, failed, tooLarge, stop } = upload
+  const { action, progress, failed, isTooEarly, tooLarge, stop } = upload
   const t = useTexts()
   return (
     <div role="status">
@@ -23,6 +23,7 @@ export function Uploading({ upload }: { upload: Upload }) {
           <Progress value={Math.max(5, progress.share * 100)} animated aria-label={t.files.upload} />
         </>
       )}
+      {isTooEarly && <Alert color="yellow">{t.files.tooEarly}</Alert>}
       {tooLarge.length > 0 && (
         <Alert color="yellow" className="break">
           {t.files.tooLarge(tooLarge.join(', '), formatBytes(fileBytesMax))}

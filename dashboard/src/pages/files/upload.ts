@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import { api } from '../../api.ts'
 import { filesQuery } from '../../queries.ts'
 import { queryClient } from '../../query-client.ts'
@@ -24,6 +24,8 @@ export interface Upload {
   readonly progress: { readonly name: string; readonly done: number; readonly share: number } | undefined
   /** The name of the one at which it ended. */
   readonly failed: string | undefined
+  /** Some were let go over the page before it could take them: nothing was done with them. */
+  readonly isTooEarly: boolean
   /** Names of those that are too large to be sent. */
   readonly tooLarge: readonly string[]
   choose(files: File[]): void
@@ -37,8 +39,7 @@ export function useUpload({ botId, folder, known }: Options): Upload {
   const t = useTexts()
   const [progress, setProgress] = useState<Upload['progress']>()
   const [waiting, setWaiting] = useState<readonly File[]>([])
-  /** Let go over the page before it could take them. */
-  const [early, setEarly] = useState<readonly File[]>([])
+  const [isTooEarly, setTooEarly] = useState(false)
   const [tooLarge, setTooLarge] = useState<readonly string[]>([])
   const [failed, setFailed] = useState<string>()
   const isStopped = useRef(false)
@@ -60,8 +61,8 @@ export function useUpload({ botId, folder, known }: Options): Upload {
       }
     } finally {
       setProgress(undefined)
-      // Also after a failure: those before it are there.
-      void queryClient.invalidateQueries({ queryKey: filesQuery(botId, folder).queryKey })
+      // Also after a failure: those before it are there, and the next ones must not replace them unasked.
+      await queryClient.invalidateQueries({ queryKey: filesQuery(botId, folder).queryKey })
     }
     return count
   }
@@ -69,21 +70,14 @@ export function useUpload({ botId, folder, known }: Options): Upload {
   const isKnown = ({ name }: File) => known?.some((entry) => entry.name === name) ?? false
   const isReady = known !== undefined && !action.isRunning && waiting.length === 0
   const choose = (files: readonly File[]) => {
-    if (!isReady) {
-      setEarly([...early, ...files])
-      return
-    }
+    setTooEarly(!isReady)
+    if (!isReady) return
     const small = files.filter(({ size }) => size <= fileBytesMax)
     setTooLarge(files.filter((file) => !small.includes(file)).map(({ name }) => name))
     if (small.length === 0) return
     if (small.some(isKnown)) setWaiting(small)
     else action.run(small)
   }
-  useEffect(() => {
-    if (!isReady || early.length === 0) return
-    setEarly([])
-    choose(early)
-  })
   const replace = {
     // The page shows how far it is and what failed, so the question is over.
     run: () => {
@@ -100,6 +94,7 @@ export function useUpload({ botId, folder, known }: Options): Upload {
     replaced: waiting.filter(isKnown).map(({ name }) => name),
     progress,
     failed,
+    isTooEarly: isTooEarly && !isReady,
     tooLarge,
     choose,
     forget: () => setWaiting([]),

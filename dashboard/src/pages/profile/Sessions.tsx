@@ -22,6 +22,10 @@ export function Sessions() {
     done: () => t.profile.sessionEnded,
     after: () => setEnded(undefined),
   })
+  const close = () => {
+    setEnded(undefined)
+    if (end.error !== undefined) void query.refetch() // it may have ended by itself
+  }
   const signOut = useAction((_: void) => api.auth.signOut({ everywhere: true }), {
     after: () => location.assign('/login'),
   })
@@ -57,8 +61,8 @@ export function Sessions() {
       {signOut.error !== undefined && <ErrorCard error={signOut.error} />}
       <Confirm
         isOpen={ended !== undefined}
-        onClose={() => setEnded(undefined)}
-        title={t.profile.endSessionTitle(ended?.client ?? t.profile.unknownClient)}
+        onClose={close}
+        title={t.profile.endSessionTitle(ended ? nameOf(ended, t.profile.unknownClient) : '')}
         text={t.profile.endSessionText}
         button={t.profile.endSession}
         action={end}
@@ -67,13 +71,17 @@ export function Sessions() {
   )
 }
 
+/** Two of them may have the same browser. */
+function nameOf({ client, ip }: Session, unknown: string): string {
+  return [client ?? unknown, ip].filter((part) => part !== null).join(', ')
+}
+
 function Row({ session, onEnd }: { session: Session; onEnd(): void }) {
   const t = useTexts()
   const { client, ip, createdAt, lastUsedAt, current } = session
-  const name = client ?? t.profile.unknownClient
   return (
     <Table.Tr>
-      <Table.Td>{name}</Table.Td>
+      <Table.Td>{client ?? t.profile.unknownClient}</Table.Td>
       <Table.Td className="break">{ip ?? '–'}</Table.Td>
       <Table.Td>
         <Time at={lastUsedAt ?? createdAt} />
@@ -86,7 +94,7 @@ function Row({ session, onEnd }: { session: Session; onEnd(): void }) {
             size="compact-sm"
             variant="light"
             color="red"
-            aria-label={`${t.profile.endSession}: ${name}`}
+            aria-label={`${t.profile.endSession}: ${nameOf(session, t.profile.unknownClient)}`}
             onClick={onEnd}
           >
             {t.profile.endSession}

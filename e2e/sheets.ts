@@ -137,7 +137,7 @@ async function shoot(context: BrowserContext, { running, shot, state, botId, she
     // Colours fade into each other.
     await page.waitForTimeout(400)
     const file = join(folder, 'shots', `${shot.name}-${state}-${width}-${colorScheme}.png`)
-    await page.screenshot({ path: file })
+    await page.screenshot({ path: file, fullPage: state === 'full' })
     // Colours matter to it, and so does what is left out on narrow screens: two of four looks have both.
     if ((width === 1280) !== (colorScheme === 'dark'))
       for (const problem of await findProblems(page)) console.log(`${file}: ${problem}`)

@@ -12,6 +12,7 @@ import { Page } from '../../ui/Page.tsx'
 import { Pages } from '../../ui/Pages.tsx'
 import { Time } from '../../ui/Time.tsx'
 import { BotActivity } from './BotActivity.tsx'
+import { describeDetails } from './details.ts'
 
 const route = getRouteApi('/shell/activity')
 
@@ -96,9 +97,7 @@ function Row({ event: { kind, details, ip, createdAt } }: { event: AuditEvent })
       <Table.Td>{t.activity.kinds[kind] ?? kind}</Table.Td>
       <Table.Td maw={360}>
         <Text size="sm" c="dimmed" className="break">
-          {Object.entries(details)
-            .map(([name, value]) => `${name}: ${value}`)
-            .join(', ')}
+          {describeDetails(details, t)}
         </Text>
       </Table.Td>
       <Table.Td>

@@ -29,7 +29,7 @@ export function VariableChanges({ deployment }: { deployment: Deployment }) {
               {changes.map(({ key, change }) => (
                 <List.Item key={key}>
                   <Group gap="xs" wrap="nowrap">
-                    <Badge size="sm" variant="light" color={colours[change]}>
+                    <Badge size="sm" variant="light" tt="none" color={colours[change]}>
                       {t.deployments.variableChange[change]}
                     </Badge>
                     <Code className="break">{key}</Code>

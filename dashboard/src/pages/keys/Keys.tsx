@@ -38,7 +38,7 @@ export function Keys() {
               head={
                 <>
                   <Table.Th>{t.common.name}</Table.Th>
-                  <Table.Th>{t.keys.last}</Table.Th>
+                  <Table.Th visibleFrom="xs">{t.keys.last}</Table.Th>
                   <Table.Th visibleFrom="sm">{t.common.created}</Table.Th>
                   <Table.Th>{t.keys.lastUsed}</Table.Th>
                   <Table.Th>{t.common.actions}</Table.Th>
@@ -71,7 +71,7 @@ function Row({ apiKey: { name, last4, createdAt, lastUsedAt }, onRevoke }: { api
       <Table.Td maw={280} className="break">
         {name}
       </Table.Td>
-      <Table.Td>
+      <Table.Td visibleFrom="xs">
         <Code>…{last4}</Code>
       </Table.Td>
       <Table.Td visibleFrom="sm">

@@ -88,7 +88,9 @@ function Row({ session, onEnd }: { session: Session; onEnd(): void }) {
       </Table.Td>
       <Table.Td>
         {current ? (
-          <Badge variant="light">{t.profile.thisSession}</Badge>
+          <Badge variant="light" tt="none">
+            {t.profile.thisSession}
+          </Badge>
         ) : (
           <Button
             size="compact-sm"

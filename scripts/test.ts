@@ -17,8 +17,9 @@ import { findUnseen } from '../server/test/seen.ts'
 const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
 
 const slow = /\.slow(\.db)?\.test\.ts$/
-// They mostly wait: for processes to start and end, for time to pass.
-const needProcesses = /\/runtime\/|\/send\.test\.ts$/
+// They mostly wait: for processes to start and end, for disks, for time to pass.
+const needProcesses =
+  /\/(runtime|backups|instance)\/|\/source\/(git|git-url|archive)\.test|\/(send|output|client|beneath|event-holder|log-store|run|names|log-feed)\.test\.ts$/
 
 // Bots, pages, the sandbox, other services and wrong input: they ask PostgreSQL nothing that others do not.
 const askNothingNew =
@@ -68,7 +69,7 @@ async function runTests(): Promise<void> {
   )
   await withPostgres((version) =>
     runFiles(`With ${version}`, together, {
-      concurrency: Math.max(4, cpus().length),
+      concurrency: Math.max(5, cpus().length),
       ...(named === undefined && !isDbOnly && { hasToSee: (answer) => !seenSlowly.has(answer) }),
     }),
   )

@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { errors } from '@botberth/contract/errors.ts'
 import { openApi } from '@botberth/contract/openapi.ts'
-import scalar from '@scalar/fastify-api-reference'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { App } from '../context.ts'
 import { type Html, html } from '../http/html.ts'
 import { sendPage } from '../http/page.ts'
@@ -32,36 +31,49 @@ export function pageRoutes(server: FastifyInstance, { version }: App): void {
     )
   }
 
-  server.register(async (scope) => {
-    // The reference runs inline scripts and styles; it gets nothing from and sends nothing to anywhere else.
-    scope.addHook('onSend', async (request, reply, payload) => {
-      reply.header('content-security-policy', docsPolicy)
-      if (!request.url.endsWith('.js') || typeof payload !== 'string') return payload
-      return sendScript(request, reply, payload)
-    })
-    await scope.register(scalar, {
-      routePrefix: '/docs',
-      configuration: {
-        pageTitle: 'Botberth API reference',
-        sources: [
-          { title: 'Hosting API', slug: 'hosting', url: `${apiBases.hosting}/openapi.json` },
-          { title: 'Bot list API', slug: 'list', url: `${apiBases.list}/openapi.json` },
-        ],
-        withDefaultFonts: false,
-        telemetry: false,
-        hideClientButton: true,
-        showDeveloperTools: 'never',
-        agent: { disabled: true },
-        mcp: { disabled: true },
-      },
-    })
+  let reference: Promise<FastifyInstance> | undefined
+  const sendReference = async (request: FastifyRequest, reply: FastifyReply) => {
+    reference ??= openReference()
+    const isScript = request.routeOptions.url === scriptPath
+    const url = isScript ? scriptPath : request.url // it knows `/docs/` from `/docs`, and leads from one to the other
+    const { statusCode, headers, body } = await (await reference).inject({ url })
+    if (headers.location !== undefined) return reply.redirect(headers.location, statusCode)
+    // It runs inline scripts and styles; it gets nothing from and sends nothing to anywhere else.
+    reply.type(String(headers['content-type'])).header('content-security-policy', docsPolicy)
+    return reply.send(isScript ? scriptFor(request, reply, body) : body)
+  }
+  for (const path of ['/docs', scriptPath]) server.get(path, sendReference)
+}
+
+const scriptPath = '/docs/js/scalar.js'
+
+/** A server inside ours. Its package is 4 MB of source, so it is read when somebody first looks at the reference. */
+async function openReference(): Promise<FastifyInstance> {
+  const { default: scalar } = await import('@scalar/fastify-api-reference')
+  const inner = fastify()
+  await inner.register(scalar, {
+    routePrefix: '/docs',
+    configuration: {
+      pageTitle: 'Botberth API reference',
+      sources: [
+        { title: 'Hosting API', slug: 'hosting', url: `${apiBases.hosting}/openapi.json` },
+        { title: 'Bot list API', slug: 'list', url: `${apiBases.list}/openapi.json` },
+      ],
+      withDefaultFonts: false,
+      telemetry: false,
+      hideClientButton: true,
+      showDeveloperTools: 'never',
+      agent: { disabled: true },
+      mcp: { disabled: true },
+    },
   })
+  return inner
 }
 
 let compressed: Buffer | undefined
 
 /** The reference is 4 MB of script that changes only with its package: compressed once, and kept by browsers. */
-function sendScript(request: FastifyRequest, reply: FastifyReply, script: string): Buffer | string {
+function scriptFor(request: FastifyRequest, reply: FastifyReply, script: string): Buffer | string {
   reply.header('cache-control', 'public, max-age=86400').header('vary', 'accept-encoding')
   if (!request.headers['accept-encoding']?.includes('gzip')) return script
   compressed ??= gzipSync(script)

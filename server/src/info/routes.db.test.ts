@@ -130,6 +130,11 @@ test('pages and documents are served', async () => {
     assert.match(answer.headers.get('content-type') ?? '', /text\/html/)
     assert(answer.headers.get('content-security-policy'), path)
   }
+  const source = /src="(.*scalar.js)"/.exec(await fetch(`${server.url}/docs`).then((answer) => answer.text()))?.[1]
+  const script = await fetch(new URL(source ?? '', `${server.url}/docs/`))
+  assert.match(script.headers.get('content-type') ?? '', /javascript/)
+  assert.equal(script.headers.get('content-encoding'), 'gzip')
+  assert((await script.text()).length > 1_000_000)
   for (const path of ['/api/v1/openapi.json', '/list/api/openapi.json']) {
     assert.equal((await json(server, path)).body['openapi'], '3.1.1', path)
   }

@@ -69,7 +69,7 @@ async function runTests(): Promise<void> {
   )
   await withPostgres((version) =>
     runFiles(`With ${version}`, together, {
-      concurrency: Math.max(5, cpus().length),
+      concurrency: Math.max(4, cpus().length),
       ...(named === undefined && !isDbOnly && { hasToSee: (answer) => !seenSlowly.has(answer) }),
     }),
   )

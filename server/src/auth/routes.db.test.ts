@@ -750,8 +750,9 @@ test('a limit above 100 refuses nobody while there is budget, on one server or t
   const two = await startTestServer({ pool: await createTestPool(database?.name), clock, env })
   const ann = await signIn(one, 'ann')
   const burst = async (server: TestServer, count: number) => {
-    const request = `GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${ann.key}\r\n\r\n`
-    const answers = await sendRaw(server.port, request.repeat(count), 1_000)
+    const head = `GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${ann.key}\r\n`
+    const requests = `${`${head}\r\n`.repeat(count - 1)}${head}Connection: close\r\n\r\n`
+    const answers = await sendRaw(server.port, requests, 20_000)
     return [...answers.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
   }
   for (const [server, count] of [

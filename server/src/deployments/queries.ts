@@ -13,6 +13,8 @@ const unfinished = ['queued', 'fetching', 'installing', 'building', 'starting'] 
 const waitingMax = 50
 /** Of one bot, to go back to. */
 const releasesKept = 5
+/** Of one bot, whose variables can be compared with today's. */
+const notedMax = 20
 
 interface Wanted {
   readonly botId: string
@@ -333,16 +335,6 @@ export async function changeDeployment(db: Db, id: string, changes: Changes): Pr
 const variableDigests = (botId: string) =>
   sql<string>`(select coalesce(jsonb_object_agg(key, encode(sha256(value), 'hex')), '{}') from startup_variables where bot_id = ${botId})`
 
-/** The variables as they are now are those that it is started with. */
-export async function noteVariables(db: Db, { id, bot_id }: { id: string; bot_id: string }): Promise<void> {
-  const digests = variableDigests(bot_id)
-  await db
-    .insertInto('deployment_variables')
-    .values({ deployment_id: id, digests })
-    .onConflict((conflict) => conflict.column('deployment_id').doUpdateSet({ digests }))
-    .execute()
-}
-
 export interface VariableChange {
   readonly key: string
   readonly change: 'added' | 'changed' | 'removed'
@@ -472,6 +464,9 @@ export async function skipDeployment(
 
 /** Forgets releases but the newest ones and the running one; returns what is kept. */
 export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
+  await sql`delete from deployment_variables where deployment_id in (
+    select v.deployment_id from deployment_variables v join deployments d on d.id = v.deployment_id
+    where d.bot_id = ${botId} order by v.deployment_id desc offset ${notedMax})`.execute(db)
   const rows = await db
     .selectFrom('deployments')
     .select('id')

@@ -5,7 +5,7 @@ import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
 import { changeServer, findServer, type Server } from '../servers/queries.ts'
 import { type Context, CrashedAtStart, type Deployer, NotNow } from './deployer.ts'
-import { changeDeployment, completeDeployment, noteVariables, type Work } from './queries.ts'
+import { changeDeployment, completeDeployment, type Work } from './queries.ts'
 
 /** Up for so long, and the release is taken for good. */
 export const trialMs = 3_000
@@ -99,7 +99,6 @@ async function tryRelease(
       await supervisor.stopInstance(server, instance)
     }
     work.say('Starting the new release')
-    await noteVariables(app.pool.db, work)
     instance = (await supervisor.launch({ ...server, instance_id: null }, { releaseId })) ?? null
   } else if (server.release_id !== releaseId || !instance) return { exit: 'recorded', instance: null }
   else await supervisor.startInstance({ ...server, instance_id: instance }, releaseId)

@@ -3,6 +3,7 @@ import { errors } from '@botberth/contract/errors.ts'
 import { openApi } from '@botberth/contract/openapi.ts'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { App } from '../context.ts'
+import { pathOf } from '../http/errors.ts'
 import { type Html, html } from '../http/html.ts'
 import { sendPage } from '../http/page.ts'
 import { apiBases } from '../http/paths.ts'
@@ -31,15 +32,20 @@ export function pageRoutes(server: FastifyInstance, { version }: App): void {
     )
   }
 
-  let reference: Promise<FastifyInstance> | undefined
+  const kept = new Map<string, ReturnType<typeof askReference>>()
+  const ask = (url: string) => {
+    const asked = kept.get(url) ?? askReference(url)
+    kept.set(url, asked)
+    asked.catch(() => kept.delete(url)) // the next one may have more luck
+    return asked
+  }
   const sendReference = async (request: FastifyRequest, reply: FastifyReply) => {
-    reference ??= openReference()
     const isScript = request.routeOptions.url === scriptPath
-    const url = isScript ? scriptPath : request.url // it knows `/docs/` from `/docs`, and leads from one to the other
-    const { statusCode, headers, body } = await (await reference).inject({ url })
-    if (headers.location !== undefined) return reply.redirect(headers.location, statusCode)
+    const isFolder = pathOf(request.url).endsWith('/')
+    const { type, location, body } = await ask(isScript ? scriptPath : isFolder ? '/docs/' : '/docs')
+    if (location !== undefined) return reply.redirect(location, 301)
     // It runs inline scripts and styles; it gets nothing from and sends nothing to anywhere else.
-    reply.type(String(headers['content-type'])).header('content-security-policy', docsPolicy)
+    reply.type(type).header('content-security-policy', docsPolicy)
     return reply.send(isScript ? scriptFor(request, reply, body) : body)
   }
   for (const path of ['/docs', scriptPath]) server.get(path, sendReference)
@@ -47,8 +53,8 @@ export function pageRoutes(server: FastifyInstance, { version }: App): void {
 
 const scriptPath = '/docs/js/scalar.js'
 
-/** A server inside ours. Its package is 4 MB of source, so it is read when somebody first looks at the reference. */
-async function openReference(): Promise<FastifyInstance> {
+/** Of a server inside ours. Its package is 4 MB of source, so it is read when somebody first looks at the reference. */
+async function askReference(url: string): Promise<{ type: string; location: string | undefined; body: string }> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')
   const inner = fastify()
   await inner.register(scalar, {
@@ -67,7 +73,9 @@ async function openReference(): Promise<FastifyInstance> {
       mcp: { disabled: true },
     },
   })
-  return inner
+  const { statusCode, headers, body } = await inner.inject({ url })
+  if (statusCode >= 400) throw new Error(`the reference answers ${statusCode} to ${url}`)
+  return { type: String(headers['content-type']), location: headers.location, body }
 }
 
 let compressed: Buffer | undefined

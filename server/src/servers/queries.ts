@@ -120,6 +120,13 @@ export function listVariables(db: Db, botId: string): Promise<Selectable<Tables[
   return db.selectFrom('startup_variables').selectAll().where('bot_id', '=', botId).orderBy('key').execute()
 }
 
+/** With which a deployment is started: the digest of each sealed value by its key. Not of one that is gone meanwhile. */
+export async function noteVariables(db: Db, deploymentId: string, digests: Record<string, string>): Promise<void> {
+  await sql`insert into deployment_variables (deployment_id, digests)
+    select id, ${JSON.stringify(digests)}::jsonb from deployments where id = ${deploymentId}
+    on conflict (deployment_id) do update set digests = excluded.digests`.execute(db)
+}
+
 export async function putVariable(db: Db, variable: Tables['startup_variables']): Promise<void> {
   const { value, is_secret, updated_at } = variable
   await db

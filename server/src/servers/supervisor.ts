@@ -240,7 +240,7 @@ export class Supervisor {
     if (!row?.release) throw new Error(`the release ${releaseId} is not known`)
     const url = app.botUrl()
     const own = {
-      ...(await readVariables(app, server.bot_id)),
+      ...(await readVariables(app, server.bot_id, server.deployment_id)),
       BOTBERTH_BOT_ID: server.bot_id,
       BOTBERTH_API_URL: `${url}/api/v1`,
       BOTBERTH_LIST_API_URL: `${url}/list/api`,

@@ -31,7 +31,7 @@ function Folder({ bot, path }: { bot: Bot; path: string }) {
   const t = useTexts()
   const query = useQuery(filesQuery(bot.id, path))
   const [isCreating, setCreating] = useState(false)
-  const upload = useUpload({ botId: bot.id, folder: path, known: query.data })
+  const upload = useUpload({ botId: bot.id, folder: path, known: query.error ? undefined : query.data })
   const resetUpload = useRef<() => void>(null)
   const choose = (files: File[]) => {
     // Else the same file could not be chosen a second time.

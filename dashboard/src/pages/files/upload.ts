@@ -40,6 +40,7 @@ export function useUpload({ botId, folder, known }: Options): Upload {
   const [progress, setProgress] = useState<Upload['progress']>()
   const [waiting, setWaiting] = useState<readonly File[]>([])
   const [isTooEarly, setTooEarly] = useState(false)
+  const [isRefreshing, setRefreshing] = useState(false)
   const [tooLarge, setTooLarge] = useState<readonly string[]>([])
   const [failed, setFailed] = useState<string>()
   const isStopped = useRef(false)
@@ -62,13 +63,15 @@ export function useUpload({ botId, folder, known }: Options): Upload {
     } finally {
       setProgress(undefined)
       // Also after a failure: those before it are there, and the next ones must not replace them unasked.
-      await queryClient.invalidateQueries({ queryKey: filesQuery(botId, folder).queryKey })
+      setRefreshing(true)
+      const { queryKey } = filesQuery(botId, folder)
+      void queryClient.invalidateQueries({ queryKey }).finally(() => setRefreshing(false))
     }
     return count
   }
   const action = useAction(send, { done: (count) => t.files.uploaded(String(count)) })
   const isKnown = ({ name }: File) => known?.some((entry) => entry.name === name) ?? false
-  const isReady = known !== undefined && !action.isRunning && waiting.length === 0
+  const isReady = known !== undefined && !action.isRunning && !isRefreshing && waiting.length === 0
   const choose = (files: readonly File[]) => {
     setTooEarly(!isReady)
     if (!isReady) return

@@ -38,7 +38,7 @@ export function Sessions() {
             head={
               <>
                 <Table.Th>{t.profile.client}</Table.Th>
-                <Table.Th>{t.profile.address}</Table.Th>
+                <Table.Th visibleFrom="sm">{t.profile.address}</Table.Th>
                 <Table.Th>{t.profile.lastUsed}</Table.Th>
                 <Table.Th>{t.common.actions}</Table.Th>
               </>
@@ -82,7 +82,9 @@ function Row({ session, onEnd }: { session: Session; onEnd(): void }) {
   return (
     <Table.Tr>
       <Table.Td>{client ?? t.profile.unknownClient}</Table.Td>
-      <Table.Td className="break">{ip ?? '–'}</Table.Td>
+      <Table.Td className="break" visibleFrom="sm">
+        {ip ?? '–'}
+      </Table.Td>
       <Table.Td>
         <Time at={lastUsedAt ?? createdAt} />
       </Table.Td>

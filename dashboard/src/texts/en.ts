@@ -360,6 +360,7 @@ export const en = {
     disk: 'Disk',
     diskFree: (free: string, total: string) => `${free} of ${total} free`,
     signups: 'Sign-ups',
+    signupsAre: { open: 'open', invite: 'by invitation', closed: 'closed' } as Readonly<Record<string, string>>,
     reach: 'Reach',
     local: 'Only this machine',
     open: 'Other machines too',

@@ -353,6 +353,7 @@ export const ko: Texts = {
     disk: '디스크',
     diskFree: (free, total) => `${total} 중 ${free} 남음`,
     signups: '가입',
+    signupsAre: { open: '누구나', invite: '초대받은 사람만', closed: '닫힘' },
     reach: '접근 범위',
     local: '이 컴퓨터만',
     open: '다른 컴퓨터도',

@@ -2,6 +2,7 @@ import 'uplot/dist/uPlot.min.css'
 import { useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
+import { useLanguage, useTexts } from '../../texts/texts.ts'
 
 interface Line {
   readonly label: string
@@ -25,17 +26,24 @@ interface Mark {
 }
 
 const heightPx = 200
+const daySeconds = 86_400
+const hourFormat = { hour: 'numeric', minute: '2-digit' } as const
+const dayFormat = { month: 'numeric', day: 'numeric', hour: 'numeric' } as const
 
 /** The only place that knows the library which draws. */
 export function Chart({ title, times, seconds, lines, marks }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const scheme = useComputedColorScheme()
+  const t = useTexts()
+  const { language } = useLanguage()
   useEffect(() => {
     const element = box.current
     if (!element) return undefined
     const style = getComputedStyle(element)
     const colors = ['--link', '--good'].map((name) => colorOf(element, name))
     const axis = { stroke: style.color, grid: { stroke: colorOf(element, '--line'), width: 1 } }
+    const clock = new Intl.DateTimeFormat(language, seconds > daySeconds ? dayFormat : hourFormat)
+    const tell = (time: number) => clock.format(time * 1000)
     const plot = new UPlot(
       {
         width: element.clientWidth,
@@ -44,10 +52,13 @@ export function Chart({ title, times, seconds, lines, marks }: Props) {
           x: { range: () => [Date.now() / 1000 - seconds, Date.now() / 1000] },
           y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.05 : 1] },
         },
-        axes: [axis, { ...axis, size: 60 }],
+        axes: [
+          { ...axis, values: (_, ticks) => ticks.map(tell) },
+          { ...axis, size: 60 },
+        ],
         hooks: { draw: [(plot) => drawMarks(plot, marks, [colorOf(element, '--good'), colorOf(element, '--bad')])] },
         series: [
-          {},
+          { label: t.metrics.time, value: (_, time: number | null) => (time === null ? '–' : tell(time)) },
           ...lines.map(({ label, isLimit }, index) => ({
             label,
             stroke: isLimit ? colorOf(element, '--bad') : (colors[index] ?? style.color),
@@ -67,7 +78,7 @@ export function Chart({ title, times, seconds, lines, marks }: Props) {
       plot.destroy()
     }
     // What is drawn keeps its colours: it is drawn anew in others.
-  }, [times, lines, seconds, marks, scheme])
+  }, [times, lines, seconds, marks, scheme, language, t])
   return <div ref={box} className="chart" role="img" aria-label={title} />
 }
 

@@ -18,7 +18,7 @@ export function Host() {
           [t.operator.version, version],
           [t.operator.node, node],
           [t.operator.url, publicUrl],
-          [t.operator.signups, signups],
+          [t.operator.signups, t.operator.signupsAre[signups] ?? signups],
           [t.operator.reach, isLocal ? t.operator.local : t.operator.open],
         ]
         return (

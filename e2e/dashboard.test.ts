@@ -542,7 +542,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     running = await start(port)
     await waitFor('the server', () => isReady(running.url))
     const lastBefore = (await numbers()).at(-1) ?? 0
-    await page.getByText('Live', { exact: true }).waitFor({ timeout: 60_000 }) // it tries less and less often
+    await page.getByText('Live', { exact: true }).waitFor({ timeout: 30_000 })
     await waitFor('new lines', async () => ((await numbers()).at(-1) ?? 0) > lastBefore + 10)
     const rows = () =>
       log.locator('[data-seq]').evaluateAll((all) => all.map((row) => Number(row.getAttribute('data-seq'))))

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 // More than 1 on a machine that is emulated, where everything takes many times as long.
-const patience = Number(process.env['TEST_PATIENCE'] ?? 1)
+export const patience = Number(process.env['TEST_PATIENCE'] ?? 1)
 
 /** Asks until there is an answer, and says for what it waited if none comes. */
 export async function until<T>(

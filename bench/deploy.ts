@@ -5,12 +5,12 @@
 // Trials alternate, each on fresh folders, so that the network's and the machine's moods hit both alike.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGitServer } from '../server/test/git-server.ts'
-import { Host } from './lib/host.ts'
+import { Host, removeAtEnd } from './lib/host.ts'
 import { npm } from './lib/npm.ts'
 import { checkRatio, median, printTimes } from './lib/report.ts'
 
@@ -115,7 +115,7 @@ async function runCommands(): Promise<{ all: number; install: number }> {
     return { all: Number(line.toString()) - at, install: installedAt - clonedAt }
   } finally {
     bot?.kill('SIGKILL')
-    rmSync(folder, { recursive: true, force: true })
+    removeAtEnd(folder)
   }
 }
 

@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { zipOf } from '../server/test/archives.ts'
 import { startGitServer } from '../server/test/git-server.ts'
+import { openTo } from '../server/test/open-to.ts'
 import { Host } from './host.ts'
-import { beforeEnd, machineAddress, openTo, waitFor } from './server.ts'
+import { beforeEnd, machineAddress, waitFor } from './server.ts'
 
 const wheel = zipOf({
   'greeting/__init__.py': "text = 'installed by pip'\n",

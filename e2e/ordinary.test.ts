@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startGitServer } from '../server/test/git-server.ts'
+import { openTo } from '../server/test/open-to.ts'
 import { beating, Host } from './host.ts'
-import { beforeEnd, isAlive, machineAddress, openTo, postmasterPid, userIds, waitFor } from './server.ts'
+import { beforeEnd, isAlive, machineAddress, postmasterPid, userIds, waitFor } from './server.ts'
 
 const inner = createServer((_request, response) => response.end('inner')).listen(0, '127.0.0.1')
 const outer = createServer((_request, response) => response.end('outer')).listen(0)

@@ -1,21 +1,12 @@
 // A real server as its own process, for tests that only know it from outside.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-
-// Machines without a way to the internet have their mirror of it on a private address.
-const mirrors = await lookup('registry.npmjs.org', { all: true, family: 4 }).catch(() => [])
-
-/** What builds may reach beside the public internet. */
-export function openTo(...nets: readonly string[]): Record<string, string> {
-  const all = [...mirrors.map(({ address }) => `${address}/32:443`), ...nets]
-  return all.length === 0 ? {} : { BOT_ALLOWED_NETS: all.join(',') }
-}
+import { openTo } from '../server/test/open-to.ts'
 
 /** One of this machine's that is not loopback, where bots on networks of their own can be let in. */
 export function machineAddress(): string {

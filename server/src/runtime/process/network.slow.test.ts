@@ -262,13 +262,13 @@ describe('a network for each bot', () => {
       return performance.now() - startedAt
     }
     assert.ok((await time(down)) < 1_000)
-    const capped = await open({ megabitsMax: 20 })
+    const capped = await open({ megabitsMax: 6 }) // and what comes at once of the 5 MB is 3.75
     const inode = shell(['stat', '-L', '-c', '%i', bot[1]?.replace('--net=', '') ?? ''])
     assert.deepEqual((await capped.ensure(0)).enter, bot)
     assert.equal(shell(['stat', '-L', '-c', '%i', bot[1]?.replace('--net=', '') ?? '']), inode)
     for (const way of [down, up]) {
       const ms = await time(way)
-      assert.ok(ms > 1_500 && ms < 8_000, `${ms} ms`)
+      assert.ok(ms > 1_500 && ms < 15_000, `${ms} ms`)
     }
     const free = await open()
     await free.ensure(0)

@@ -14,6 +14,9 @@ export interface BotPlan extends BotAddress {
   readonly megabitsMax: number
 }
 
+/** So much of what the cap lets through may come at once: an installation, after which a bot is quiet. */
+export const downloadSeconds = 5
+
 const device = (name: string, file: string) => `/sys/class/net/${name}/${file}`
 export const namespaceFolder = '/run/netns'
 const namespacePath = ({ namespace }: BotPlan) => `${namespaceFolder}/${namespace}`
@@ -59,19 +62,18 @@ for name in all default; do
 done
 echo 0 >ipv4/conf/eth0/accept_redirects
 ip -batch - || exit
-[ $# = 0 ] || exec tc qdisc replace dev eth0 root "$@"`
+[ -z "$1" ] || exec tc qdisc replace dev eth0 root $1`
 
 // The host's tc lists all devices before it does anything, so it is the one step that takes longer the more bots there
 // are. It runs beside the others.
 const make = `
 set -e
-settle=$1 namespace=$2 device=$3 outside=$4 inside=$5 rule=$6
-shift 6
+settle=$1 namespace=$2 device=$3 outside=$4 inside=$5 rule=$6 down=$7 up=$8
 printf '%s\\n' "$outside" | ip -batch -
-if [ $# = 0 ]; then cap=; else tc qdisc replace dev "$device" root "$@" & cap=$!; fi
+if [ -z "$down" ]; then cap=; else tc qdisc replace dev "$device" root $down & cap=$!; fi
 printf '%s' "$rule" | nft -f - &
 rule=$!
-printf '%s\\n' "$inside" | nsenter --net="$namespace" sh -c "$settle" sh "$@"
+printf '%s\\n' "$inside" | nsenter --net="$namespace" sh -c "$settle" sh "$up"
 wait "$rule"
 [ -z "$cap" ] || wait "$cap"`
 
@@ -92,7 +94,7 @@ export async function create(plan: BotPlan): Promise<void> {
     `route add ${plan.gateway} dev eth0 scope link`,
     `route add default via ${plan.gateway} dev eth0`,
   ]
-  const cap = plan.megabitsMax === 0 ? [] : capArguments(plan)
+  const cap = plan.megabitsMax === 0 ? ['', ''] : capsOf(plan)
   const texts = [settle, namespacePath(plan), plan.device, outside.join('\n'), inside.join('\n')]
   await execute(['sh', '-c', make, 'sh', ...texts, addBot(plan.table, plan), ...cap])
   label(plan)
@@ -100,14 +102,13 @@ export async function create(plan: BotPlan): Promise<void> {
 
 const recap = `
 set -e
-namespace=$1 device=$2
-shift 2
-tc qdisc replace dev "$device" root "$@"
-exec nsenter --net="$namespace" tc qdisc replace dev eth0 root "$@"`
+namespace=$1 device=$2 down=$3 up=$4
+tc qdisc replace dev "$device" root $down
+exec nsenter --net="$namespace" tc qdisc replace dev eth0 root $up`
 
 /** Gives one that lives another cap. */
 export async function changeCap(plan: BotPlan): Promise<void> {
-  await execute(['sh', '-c', recap, 'sh', namespacePath(plan), plan.device, ...capArguments(plan)])
+  await execute(['sh', '-c', recap, 'sh', namespacePath(plan), plan.device, ...capsOf(plan)])
   label(plan)
 }
 
@@ -122,11 +123,14 @@ export async function removeRule(plan: BotPlan): Promise<void> {
   await nft(removeBot(plan.table, plan))
 }
 
-/** A cap needs room for the bursts that the kernel hands over as one packet, and for 20 ms of the full speed. */
-function capArguments({ megabitsMax }: BotPlan): string[] {
-  if (megabitsMax === 0) return ['noqueue']
-  const burstBytes = Math.max(128 * 1024, Math.round(megabitsMax * 2_500))
-  return ['tbf', 'rate', `${Math.round(megabitsMax * 1_000_000)}bit`, 'burst', `${burstBytes}b`, 'latency', '50ms']
+/** Words for tc, down and up. A cap needs room for the bursts that the kernel hands over as one packet. */
+function capsOf({ megabitsMax }: BotPlan): [down: string, up: string] {
+  if (megabitsMax === 0) return ['noqueue', 'noqueue']
+  const cap = (seconds: number) => {
+    const burstBytes = Math.max(128 * 1024, Math.round(megabitsMax * 125_000 * seconds))
+    return `tbf rate ${Math.round(megabitsMax * 1_000_000)}bit burst ${burstBytes}b latency 50ms`
+  }
+  return [cap(downloadSeconds), cap(0.02)]
 }
 
 /** The last step: who has it is whole, and made for this address, this cap and this very namespace. */
@@ -135,7 +139,7 @@ function label(plan: BotPlan): void {
 }
 
 function labelOf({ address, megabitsMax }: BotPlan, inode: number): string {
-  return `botberth ${address} ${inode} ${megabitsMax}`
+  return `botberth ${address} ${inode} ${megabitsMax}+${downloadSeconds}`
 }
 
 function withoutCap(text: string): string {

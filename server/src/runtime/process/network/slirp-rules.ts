@@ -1,3 +1,4 @@
+import { downloadSeconds } from './bot-network.ts'
 import { closedNets, type OpenNet } from './ranges.ts'
 import { atDoorMax, connectionsMax, elements, isOneService, newAtOnceMax, newPerSecondMax, openRule } from './rules.ts'
 
@@ -21,7 +22,8 @@ export interface SlirpRules {
 
 /** For inside the bot's own network, as one transaction. Judged where packets begin: there is no other place of ours. */
 export function slirpRules({ doors, openNets, hostNets, megabitsMax }: SlirpRules): string {
-  const cap = `iifname "tap0" limit rate over ${megabitsMax * 125} kbytes/second burst 1 mbytes drop`
+  const kilobytes = megabitsMax * 125
+  const cap = `iifname "tap0" limit rate over ${kilobytes} kbytes/second burst ${kilobytes * downloadSeconds} kbytes drop`
   return `
 add table inet botberth
 delete table inet botberth

@@ -3,7 +3,19 @@
 // `--production` leaves out what only contributors need.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -17,6 +29,7 @@ const wanted = `${createHash('sha256').update(lockText).digest('hex')} ${process
 const installed = readStamp()
 if (installed !== `${wanted} all` && !(production && installed === `${wanted} production`)) await install()
 linkPostgresLibraries()
+await compileNpm()
 
 function checkMachine() {
   const [major] = process.versions.node.split('.').map(Number)
@@ -89,6 +102,44 @@ function linkPostgresLibraries() {
   for (const { source, target } of JSON.parse(readFileSync(list, 'utf8'))) {
     const link = join(home, target)
     if (!existsSync(link)) symlinkSync(basename(source), link)
+  }
+}
+
+/**
+ * Most of what npm does at first is to compile itself, for each bot anew: kept once, it is read instead. All that an
+ * installation needs is loaded by one that finds nobody to download from.
+ */
+async function compileNpm() {
+  const modules = join(root, 'node_modules')
+  const compiled = join(modules, '.cache', 'npm-compiled')
+  if (existsSync(compiled) || !existsSync(join(modules, 'npm'))) return
+  mkdirSync(compiled, { recursive: true })
+  const project = mkdtempSync(join(tmpdir(), 'botberth-npm-'))
+  const own = { name: 'x', version: '1.0.0', dependencies: { y: '1.0.0' } }
+  const missing = { version: '1.0.0', resolved: 'http://127.0.0.1:1/y.tgz', integrity: `sha512-${'A'.repeat(86)}==` }
+  const lock = { lockfileVersion: 3, packages: { '': own, 'node_modules/y': missing } }
+  writeFileSync(join(project, 'package.json'), JSON.stringify(own))
+  writeFileSync(join(project, 'package-lock.json'), JSON.stringify({ ...own, ...lock }))
+  const pinned = join(modules, '.bin', 'node')
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=0']
+  const child = spawn(existsSync(pinned) ? pinned : process.execPath, [join(modules, 'npm/bin/npm-cli.js'), ...args], {
+    cwd: project,
+    env: {
+      PATH: process.env.PATH,
+      HOME: project,
+      npm_config_cache: join(project, 'cache'),
+      NODE_COMPILE_CACHE: compiled,
+      NODE_COMPILE_CACHE_PORTABLE: '1',
+    },
+    stdio: 'ignore',
+  })
+  await new Promise((resolve) => child.once('close', resolve).once('error', resolve)) // without it all is as well, but slower
+  rmSync(project, { recursive: true, force: true })
+  // It is for its owner alone, in a folder by that user's number. Behind the walls of a bot that is always 1000.
+  for (const name of readdirSync(compiled)) {
+    const folder = join(compiled, name.replace(/\d+$/, '1000'))
+    renameSync(join(compiled, name), folder)
+    for (const file of readdirSync(folder)) chmodSync(join(folder, file), 0o644)
   }
 }
 

@@ -5,7 +5,10 @@ import { serverState } from './servers.ts'
 
 const limitFields = {
   memoryMb: Type.Integer({ minimum: 16, description: 'Memory in MB.' }),
-  cpus: Type.Number({ exclusiveMinimum: 0, description: 'CPU cores; 0.5 is half of one.' }),
+  cpus: Type.Number({
+    exclusiveMinimum: 0,
+    description: 'CPU cores; 0.5 is half of one. While it starts, a bot may take up to two.',
+  }),
   diskMb: Type.Integer({ minimum: 16, description: 'Disk in MB.' }),
 }
 

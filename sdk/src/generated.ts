@@ -100,7 +100,7 @@ export interface Bot {
   readonly limits: {
     /** Memory in MB. */
     readonly memoryMb: number
-    /** CPU cores; 0.5 is half of one. */
+    /** CPU cores; 0.5 is half of one. While it starts, a bot may take up to two. */
     readonly cpus: number
     /** Disk in MB. */
     readonly diskMb: number
@@ -766,7 +766,7 @@ export interface Operations {
       readonly limits?: {
         /** Memory in MB. */
         readonly memoryMb?: number
-        /** CPU cores; 0.5 is half of one. */
+        /** CPU cores; 0.5 is half of one. While it starts, a bot may take up to two. */
         readonly cpus?: number
         /** Disk in MB. */
         readonly diskMb?: number
@@ -844,7 +844,7 @@ export interface Operations {
         readonly limits: {
           /** Memory in MB. */
           readonly memoryMb: number
-          /** CPU cores; 0.5 is half of one. */
+          /** CPU cores; 0.5 is half of one. While it starts, a bot may take up to two. */
           readonly cpus: number
           /** Disk in MB. */
           readonly diskMb: number

@@ -14,6 +14,7 @@ import { DatabaseAway } from './db/pool.ts'
 import { DeploymentLogs } from './deployments/logs.ts'
 import { pushDeployer } from './deployments/push.ts'
 import { Sources } from './deployments/sources.ts'
+import { Tidying } from './deployments/tidying.ts'
 import { DeploymentWorker } from './deployments/worker.ts'
 import type { Rounds } from './jobs/rounds.ts'
 import { Wakes } from './jobs/wake.ts'
@@ -90,7 +91,8 @@ export class Work {
     this.logs = new DeploymentLogs(below('deployments'), { clock, log })
     this.guard = new AddressGuard(config.allowedPrivateNets)
     const builds = new Slots(Math.max(buildsMin, cpus().length))
-    this.#worker = new DeploymentWorker({ ...this, app, builds, startedAt: clock.now() }, this.nodeId)
+    const tidying = new Tidying({ ...this, app })
+    this.#worker = new DeploymentWorker({ ...this, app, builds, tidying, startedAt: clock.now() }, this.nodeId)
     const folders = new BackupFolders(config.dataDir)
     this.#backups = new BackupWorker({ ...this, app, folders, slots: new Slots(backupsAtOnce) })
     this.#schedule = makeBackupSchedule({ app, nodeId: this.nodeId, store: this.stores.kind })

@@ -181,9 +181,11 @@ my ($address) = \`ip -4 -o address show scope global\` =~ /inet ([0-9.]+)/;
 print "listens ", $address || "127.0.0.1", " $port\\n";
 accept(my $caller, $door) while 1;
 `,
-  // Takes all the processor time that it gets for a while, and says how many seconds that were.
+  // Takes all the processor time that it gets for a while, and says how many seconds that were. Not at once: to start,
+  // bots may take more.
   'burn.pl': `
 use Time::HiRes "time";
+sleep 4;
 my $until = time + 1.5;
 for (1 .. 4) { if (!fork) { 1 while time < $until; exit } }
 1 while wait > 0;

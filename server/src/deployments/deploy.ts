@@ -22,7 +22,6 @@ import {
   endStep,
   failDeployment,
   findUnfinished,
-  pruneReleases,
   putOffDeployment,
   skipDeployment,
   skippedCode,
@@ -65,7 +64,6 @@ export async function runDeployment(deployer: Deployer, id: string, signal: Abor
   } finally {
     logs.finish(id)
   }
-  await prune(deployer, work)
 }
 
 /**
@@ -84,17 +82,6 @@ async function putOff({ app, logs, startedAt }: Deployer, work: Work, error: Awa
   logs.write(work, { stream: 'system', phase: 'fetching', text })
   await tx(app.pool.db, (db) => putOffDeployment(db, work, { until: not_before, now: app.clock.now() }))
   return true
-}
-
-/** Releases and logs that nobody can come back to. Best effort: the next deployment tries again. */
-async function prune({ app, runtime, logs }: Deployer, { bot_id }: Work): Promise<void> {
-  try {
-    await runtime.removeReleases(bot_id, await pruneReleases(app.pool.db, bot_id))
-    await logs.prune(bot_id)
-  } catch (error) {
-    if (!(error instanceof DatabaseAway))
-      app.log.error({ err: error, bot: bot_id }, 'old releases could not be removed')
-  }
 }
 
 async function advance(deployer: Deployer, work: Work, signal: AbortSignal): Promise<void> {
@@ -148,7 +135,9 @@ async function build(deployer: Deployer, { id }: Work, signal: AbortSignal): Pro
         onLine: (line, stream) => say(line, stream),
       })
     if (plan.install)
-      await step(deployer, work, 'installing', (context) => install(plan, workspace, { ...context, run }))
+      await step(deployer, work, 'installing', (context) =>
+        install(plan, workspace, { ...context, run, makeRoom: () => deployer.tidying.now(work.bot_id) }),
+      )
     if (plan.build.length > 0)
       await step(deployer, work, 'building', async (context) => {
         for (const { argv } of plan.build) {
@@ -271,7 +260,11 @@ async function install(
     run,
     say,
     phase,
-  }: Context & { run: (argv: readonly string[], context: Context & { isShared?: boolean }) => Promise<void> },
+    makeRoom,
+  }: Context & {
+    run: (argv: readonly string[], context: Context & { isShared?: boolean }) => Promise<void>
+    makeRoom: () => Promise<void>
+  },
 ): Promise<void> {
   const { argv, cache } = plan.install ?? { argv: [] }
   // A build may write into its dependencies; a bot that is only started does not.
@@ -280,6 +273,7 @@ async function install(
     say('The dependencies are the same as before: they are used again')
     return
   }
+  await makeRoom()
   say(`$ ${argv.join(' ')}`)
   await run(argv, { say, phase, isShared: cache?.isShared ?? false })
   if (cache) await workspace.fillCache(cache, options)

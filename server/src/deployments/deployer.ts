@@ -7,6 +7,7 @@ import type { Output } from '../servers/output.ts'
 import type { Supervisor } from '../servers/supervisor.ts'
 import type { DeploymentLogs } from './logs.ts'
 import type { Sources } from './sources.ts'
+import type { Tidying } from './tidying.ts'
 
 export interface Deployer {
   readonly app: App
@@ -18,6 +19,7 @@ export interface Deployer {
   /** As many builds at once as the machine bears. */
   readonly builds: Slots
   readonly sources: Sources
+  readonly tidying: Tidying
   /** When this server began to work. */
   readonly startedAt: Date
 }

@@ -42,6 +42,7 @@ export class DeploymentWorker {
   /** What is under way for a bot has ended, one way or another. */
   async whenIdle(botId: string): Promise<void> {
     await this.#running.get(botId)?.done
+    await this.#deployer.tidying.now(botId)
   }
 
   /** Ends what is under way where it is; the next start takes it up. */
@@ -50,6 +51,7 @@ export class DeploymentWorker {
     clearTimeout(this.#timer)
     for (const { abort } of this.#running.values()) abort.abort(new Error('stopping'))
     await Promise.all([...this.#running.values()].map(({ done }) => done))
+    await this.#deployer.tidying.close()
   }
 
   #lookWhetherCanceled(running: { id: string; abort: AbortController }): void {
@@ -91,6 +93,7 @@ export class DeploymentWorker {
   #run(botId: string, id: string): void {
     const abort = new AbortController()
     const done = runDeployment(this.#deployer, id, abort.signal)
+      .then(() => this.#deployer.tidying.later(botId))
       .catch((error: unknown) => {
         if (this.#stopping.signal.aborted) return undefined
         // Neither done nor failed: the database went away in the middle. It is taken up where it stands.

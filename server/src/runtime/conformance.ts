@@ -430,7 +430,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
           'bot.sh': isWalled(runtime) ? script : 'cat node_modules/m/index.js',
         })
         assert.equal(isFound, true)
-        await runtime.removeReleases(botId, [releaseId])
+        await runtime.removeReleases(botId, () => Promise.resolve([releaseId]))
         const spec = specOf({ botId, releaseId })
         await runtime.start(spec)
         await exitOf(spec.id)
@@ -470,7 +470,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
         for (let count = 0; count < 3; count++) ids.push(await makeRelease(botId, { 'bot.sh': 'echo up' }))
         const [first = '', second = '', third = ''] = ids
         const open = await runtime.prepare({ id: botId, limits }, newId('dep', new Date()))
-        await runtime.removeReleases(botId, [first, third])
+        await runtime.removeReleases(botId, () => Promise.resolve([first, third]))
         assert(existsSync(open.folder), 'one in the making stays')
         await open.discard()
         await assert.rejects(runtime.start(specOf({ botId, releaseId: second })))
@@ -479,7 +479,7 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
           await runtime.start(spec)
           assert.equal((await exitOf(spec.id)).code, 0)
         }
-        await runtime.removeReleases(newId('bot', new Date()), [])
+        await runtime.removeReleases(newId('bot', new Date()), () => Promise.resolve([]))
       })
     })
 

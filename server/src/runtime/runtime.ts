@@ -164,7 +164,8 @@ export interface Runtime {
   /** An exit was recorded, and its output was read. */
   forget(instanceId: string): Promise<void>
   hasRelease(botId: string, releaseId: string): Promise<boolean>
-  removeReleases(botId: string, keep: readonly string[]): Promise<void>
+  /** `listKept` is asked after a look at what there is: what is made meanwhile stays, whoever names it. */
+  removeReleases(botId: string, listKept: () => Promise<readonly string[]>): Promise<void>
   /** Whether the bot has a folder that it works in: from its first start on. Without one the rest is `not_found`. */
   hasFiles(botId: string): Promise<boolean>
   /** Paths are relative to that folder; the empty one is the folder itself. Links are never followed. */

@@ -1,8 +1,9 @@
-import { renameSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import type { KeyedLock } from '../../lib/keyed-lock.ts'
 import { measure } from './disks.ts'
-import { type Folders, removeTree } from './folders.ts'
+import { type Folders, goneEnding, removeAtOnce } from './folders.ts'
 import { mebibyte } from './limits.ts'
 import type { ProcessWorkspace, Release } from './workspace.ts'
 
@@ -12,7 +13,6 @@ const sharedBytesMax = 10 * 1024 * mebibyte
 /** Of one bot: a rollback or two, and whatever it went back and forth between. */
 const ownMax = 5
 const unusedMaxMs = 14 * 86_400_000
-const goneEnding = '.gone'
 
 interface Use {
   readonly botId: string
@@ -20,20 +20,22 @@ interface Use {
   /** What a bot has is on a disk, which may not be in its place. */
   readonly openDisk: (botId: string) => Promise<void>
   readonly bytesMax?: number | undefined
+  /** By bot: a release of it may be completed meanwhile. */
+  readonly lock: KeyedLock
 }
 
 /** Removes dependencies that were not used for long, or are too many or too large. Never those that a release has. */
 export async function pruneCaches(folders: Folders, use: Use): Promise<void> {
-  const { botId, open, openDisk, bytesMax = sharedBytesMax } = use
-  const own = await listMounted(folders, botId)
-  await noteUses(folders, botId, own)
-  await prune(folders.ownCaches(botId), { open, max: ownMax, listUsed: () => Promise.resolve(own) })
+  const { botId, open, openDisk, lock, bytesMax = sharedBytesMax } = use
+  const noteOwn = () => lock.run(botId, () => noteMounted(folders, botId))
+  await noteOwn()
+  await prune(folders.ownCaches(botId), { open, max: ownMax, listUsed: noteOwn })
   await measureNew(folders)
   await prune(folders.caches, {
     open,
     max: sharedMax,
     sizes: { of: await readSizes(folders), bytesMax },
-    listUsed: () => listShared(folders, openDisk),
+    listUsed: () => listShared(folders, { openDisk, lock }),
   })
   const left = new Set(await readdir(folders.caches))
   for (const key of await readdir(folders.cacheSizes)) if (!left.has(key)) await rm(join(folders.cacheSizes, key))
@@ -71,18 +73,24 @@ async function readUses(folders: Folders, botId: string): Promise<Set<string> | 
 }
 
 /** By all bots. What is written down is asked, so that not every disk has to be in its place. */
-async function listShared(folders: Folders, openDisk: Use['openDisk']): Promise<Set<string>> {
+async function listShared(folders: Folders, { openDisk, lock }: Pick<Use, 'openDisk' | 'lock'>): Promise<Set<string>> {
   const used = new Set<string>()
   for (const botId of await readdir(folders.bots)) {
-    let own = await readUses(folders, botId)
-    if (!own) {
+    const own = await lock.run(botId, async () => {
+      const noted = await readUses(folders, botId)
+      if (noted) return noted
       await openDisk(botId)
-      own = await listMounted(folders, botId)
-      await noteUses(folders, botId, own)
-    }
+      return noteMounted(folders, botId)
+    })
     for (const path of own) used.add(path)
   }
   return used
+}
+
+async function noteMounted(folders: Folders, botId: string): Promise<Set<string>> {
+  const mounted = await listMounted(folders, botId)
+  await noteUses(folders, botId, mounted)
+  return mounted
 }
 
 async function measureNew(folders: Folders): Promise<void> {
@@ -125,12 +133,11 @@ async function prune(folder: string, { open, max, sizes, listUsed }: Rule): Prom
   // The last used go last.
   for (const [index, cache] of [...spare.entries()].toReversed()) {
     const { path } = cache
-    if ((!isSpent(cache, index) && !isFull()) || isTaken(path)) continue
+    // By a release that is complete since they were listed; or it has gone meanwhile.
+    const isUsedAgain = statSync(path, { throwIfNoEntry: false })?.mtimeMs !== cache.usedAt
+    if ((!isSpent(cache, index) && !isFull()) || isTaken(path) || isUsedAgain) continue
     bytes -= sizes?.of.get(basename(path)) ?? 0
-    const gone = path.endsWith(goneEnding) ? path : `${path}${goneEnding}`
-    // In one step with the question whether it is taken: nobody finds half of it.
-    if (gone !== path) renameSync(path, gone)
-    await removeTree(gone)
+    await removeAtOnce(path)
   }
 }
 

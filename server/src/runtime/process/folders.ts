@@ -1,6 +1,10 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, renameSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { removeBeneath } from '../../lib/beneath.ts'
+import { randomToken } from '../../lib/secret.ts'
+
+/** Of what is to be removed, and belongs to nobody any more. */
+export const goneEnding = '.gone'
 
 /** Where the process runtime keeps what below the data directory. */
 export class Folders {
@@ -89,4 +93,16 @@ export class Folders {
 /** With whatever a bot or a build left in it: folders that are closed, or too deep for a path. */
 export async function removeTree(path: string): Promise<void> {
   await removeBeneath(dirname(path), basename(path))
+}
+
+/** Under its name it is gone in one step, before anybody else does anything: nobody finds half of it. */
+export function removeAtOnce(path: string): Promise<void> {
+  if (path.endsWith(goneEnding)) return removeTree(path)
+  const gone = `${path}.${randomToken()}${goneEnding}`
+  try {
+    renameSync(path, gone)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  return removeTree(gone)
 }

@@ -49,6 +49,7 @@ interface Note {
   /** Which folder this note was written in: one in a copy of it speaks of processes that are not the copy's. */
   readonly folder: string
   readonly memoryMb?: number
+  readonly cpus?: number
   /** Of the process that keeps the exit code. Missing if we were killed right after the start. */
   readonly monitor?: Monitor
 }
@@ -101,7 +102,7 @@ export class Instances {
       if (file.endsWith('.json')) this.#adopt(basename(file, '.json'))
       if (file.endsWith('.tmp')) rmSync(join(folders.notes, file), { force: true })
     }
-    limiter?.sweep(new Set(this.#known.keys()))
+    limiter?.sweep(new Map([...this.#known].map(([id, { note }]) => [id, note.cpus])))
     this.#sweep()
   }
 
@@ -192,7 +193,7 @@ export class Instances {
    * can be full.
    */
   async start(
-    bot: Pick<Note, 'id' | 'botId' | 'memoryMb'>,
+    bot: Pick<Note, 'id' | 'botId' | 'memoryMb' | 'cpus'>,
     { launch, isBounded }: { launch: () => Launch; isBounded: boolean },
   ): Promise<void> {
     const note: Note = { ...bot, startedAt: new Date().toISOString(), bootId: bootId(), folder: this.#folder }

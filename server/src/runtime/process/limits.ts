@@ -9,10 +9,18 @@ const buildProcesses = 1024
 // A bot of 128 MB is built by tools that need more than that.
 const buildMemoryMb = 1024
 export const openFilesMax = 8_192
+// To start is the most that many bots ever have to do: their limit of processor time holds from then on.
+export const startMs = 3_000
+const startCpus = Math.min(2, cpus().length)
+// A systemd scope is there once its command runs.
+const liftTries = 20
+const liftPauseMs = 25
 
 /** What one bot or build may take of the machine. */
 export class GroupLimiter {
   readonly #cgroups: Cgroups
+  /** Bots that are starting: what they are limited to after that. */
+  readonly #lifted = new Map<string, { cpus: number; timer: NodeJS.Timeout }>()
 
   constructor(cgroups: Cgroups) {
     this.#cgroups = cgroups
@@ -20,11 +28,43 @@ export class GroupLimiter {
 
   /** In front of a command: it and all that it starts stay within the limits. */
   enter(name: string, part: Part, limits: Limits): string[] {
-    return this.#cgroups.make(name, part, part === 'bots' ? botLimits(limits) : buildLimits(limits))
+    if (part === 'builds') return this.#cgroups.make(name, part, buildLimits(limits))
+    const argv = this.#cgroups.make(name, part, botLimits(limits))
+    if (limits.cpus < startCpus) this.#lift(name, limits.cpus)
+    return argv
+  }
+
+  #lift(name: string, cores: number, tries = liftTries): void {
+    if (this.#tryLift(name)) this.#later(name, cores, { ms: startMs, run: () => this.#settle(name) })
+    else if (tries > 0) this.#later(name, cores, { ms: liftPauseMs, run: () => this.#lift(name, cores, tries - 1) })
+    else this.#lifted.delete(name)
+  }
+
+  /** Within a container that has less than that itself the kernel refuses: then it starts within its limit. */
+  #tryLift(name: string): boolean {
+    try {
+      return this.#cgroups.setCpus(name, 'bots', startCpus)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
+      return true
+    }
+  }
+
+  #later(name: string, cores: number, { ms, run }: { ms: number; run: () => void }): void {
+    this.#lifted.set(name, { cpus: cores, timer: setTimeout(run, ms).unref() })
+  }
+
+  #settle(name: string): void {
+    const lifted = this.#lifted.get(name)
+    if (!lifted) return
+    clearTimeout(lifted.timer)
+    this.#lifted.delete(name)
+    this.#cgroups.setCpus(name, 'bots', lifted.cpus)
   }
 
   /** Nothing of it is left, also of what nobody waited for. */
   leave(name: string, part: Part): void {
+    if (part === 'bots') this.#settle(name)
     if (this.#cgroups.remove(name, part)) return
     this.#cgroups.kill(name, part)
     this.#cgroups.remove(name, part)
@@ -44,13 +84,21 @@ export class GroupLimiter {
 
   /** Nothing is left of us on the machine when nothing runs. */
   close(): void {
+    for (const name of this.#lifted.keys()) this.#settle(name)
     this.#cgroups.tidy()
   }
 
-  /** What a server that was killed left behind. Builds end with their server. */
-  sweep(known: ReadonlySet<string>): void {
+  /**
+   * What a server that was killed left behind. Builds end with their server; bots that are known go on, with the
+   * processor time that they are limited to, by name, as far as that is known.
+   */
+  sweep(known: ReadonlyMap<string, number | undefined>): void {
     for (const name of this.#cgroups.list('builds')) this.leave(name, 'builds')
-    for (const name of this.#cgroups.list('bots')) if (!known.has(name)) this.leave(name, 'bots')
+    for (const name of this.#cgroups.list('bots')) {
+      const cores = known.get(name)
+      if (!known.has(name)) this.leave(name, 'bots')
+      else if (cores !== undefined) this.#cgroups.setCpus(name, 'bots', cores)
+    }
   }
 }
 

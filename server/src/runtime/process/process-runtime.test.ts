@@ -173,10 +173,31 @@ test('caches that nothing uses go after two weeks or when there are many; one th
     mkdirSync(join(dataDir, 'dependencies', `k${count}`))
     age(`k${count}`, count / 10)
   }
-  await runtime.removeReleases(gone, [])
+  await runtime.removeReleases(gone, () => Promise.resolve([]))
   const left = readdirSync(join(dataDir, 'dependencies'))
   assert.equal(left.length, 50)
   assert(left.includes('used') && left.includes('k0') && !left.includes('old') && !left.includes('k59'))
+  await runtime.close()
+})
+
+test('npm finds behind walls what was compiled of it', { skip: noWalls ?? false }, async () => {
+  const { open } = makeHost('bubblewrap')
+  const runtime = open()
+  const workspace = await runtime.prepare({ id: newId('bot', new Date()), limits }, newId('dep', new Date()))
+  const lines: string[] = []
+  await workspace.exec({
+    argv: ['npm', 'root', '--ignore-scripts'],
+    releaseEnv: {},
+    env: { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
+    timeoutMs: 30_000,
+    signal: new AbortController().signal,
+    onLine: (line) => lines.push(line),
+  })
+  assert(
+    lines.some((line) => /npm-cli\.js was accepted/.test(line)),
+    lines.slice(0, 10).join('\n'),
+  )
+  await workspace.discard()
   await runtime.close()
 })
 
@@ -191,7 +212,7 @@ test('shared caches are bounded in size: spare ones go, and where all are in use
     writeFileSync(join(workspace.folder, 'node_modules', 'large'), Buffer.alloc(1_500_000, 1))
     await workspace.fillCache({ key, folder: 'node_modules', isShared: true }, { isWritable: false })
     await workspace.keep()
-    await runtime.removeReleases(botId, [releaseId])
+    await runtime.removeReleases(botId, () => Promise.resolve([releaseId]))
     return { botId, releaseId }
   }
   const first = await make('a')
@@ -220,7 +241,7 @@ test('what a release has stays although nobody wrote that down, as earlier versi
   await workspace.keep()
   rmSync(join(dataDir, 'dependency-uses', botId))
   mkdirSync(join(dataDir, 'dependencies', 'spare'))
-  await runtime.removeReleases(newId('bot', new Date()), [])
+  await runtime.removeReleases(newId('bot', new Date()), () => Promise.resolve([]))
   assert.deepEqual(readdirSync(join(dataDir, 'dependencies')), ['used'])
   await runtime.close()
 })

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, statfs, writeFile } from 'node:fs/pro
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { listBeneath, removeBeneath, streamBeneath, writeBeneath } from '../../lib/beneath.ts'
+import { KeyedLock } from '../../lib/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'
 import { listTree, readTimes } from '../../lib/proc.ts'
 import { RunError } from '../../lib/run.ts'
@@ -27,7 +28,7 @@ import type { Part } from './cgroups/cgroups.ts'
 import { findCgroups } from './cgroups/find.ts'
 import { Confinement } from './confinement.ts'
 import { Disks } from './disks.ts'
-import { Folders, removeTree } from './folders.ts'
+import { Folders, removeAtOnce } from './folders.ts'
 import { Instances } from './instances.ts'
 import { botProcesses, GroupLimiter } from './limits.ts'
 import { guardBuild, MemoryGuard, readProportional } from './memory-guard.ts'
@@ -118,6 +119,8 @@ export class ProcessRuntime implements Runtime {
   readonly #toolchain: Toolchain
   readonly #starting = new Map<string, Promise<void>>()
   readonly #open = new Set<ProcessWorkspace>()
+  /** For what is written down of the dependencies that a bot uses. */
+  readonly #uses = new KeyedLock()
   readonly #disks: Disks
   readonly #log: Log | undefined
   readonly #sharedBytesMax: number | undefined
@@ -204,7 +207,9 @@ export class ProcessRuntime implements Runtime {
   #confine(program: string): Omit<FoundWalls, 'cgroups' | 'disks'> {
     const { bots, caches } = this.#folders
     for (const folder of [bots, caches]) chmodSync(folder, 0o711)
-    const reach = new Reach({ bots, others: [caches, dirname(this.#toolchain.node), this.#toolchain.npm] })
+    const { node, npm, compiledNpm } = this.#toolchain
+    const tools = [dirname(node), npm, ...(compiledNpm === undefined ? [] : [compiledNpm])]
+    const reach = new Reach({ bots, others: [caches, ...tools] })
     const confinement = new Confinement(this.#folders, reach)
     const name = 'probe'
     confinement.admit(name)
@@ -243,6 +248,7 @@ export class ProcessRuntime implements Runtime {
       runTask: (view: View, argv: readonly string[], options: Parameters<RunTask>[2]) =>
         this.#runTask({ ...view, botId: bot.id, limits: bot.limits }, argv, options),
       open: this.#open,
+      uses: this.#uses,
       sharedBytesMax: this.#sharedBytesMax,
     }
     await this.#checkHost()
@@ -301,7 +307,7 @@ export class ProcessRuntime implements Runtime {
     }
     const project = this.#sandbox.projectPath(view)
     await this.#instances.start(
-      { id, botId, memoryMb: limits.memoryMb },
+      { id, botId, memoryMb: limits.memoryMb, cpus: limits.cpus },
       {
         isBounded: this.#disks.has(botId),
         launch: () => this.#sandbox.instance(view, argv, { ...botEnvironment(releaseEnv, project), ...env }),
@@ -513,19 +519,24 @@ export class ProcessRuntime implements Runtime {
     return existsSync(this.#folders.release(botId, releaseId))
   }
 
-  async removeReleases(botId: string, keep: readonly string[]): Promise<void> {
+  async removeReleases(botId: string, listKept: () => Promise<readonly string[]>): Promise<void> {
     await this.#disks.open(botId)
     const folder = this.#folders.releases(botId)
-    const isOpen = (path: string) => [...this.#open].some((workspace) => workspace.folder === path)
-    for (const name of await readdir(folder).catch(() => [] as string[])) {
-      const isKept = keep.some((id) => name === id || name === `${id}.json`)
-      if (!isKept && !isOpen(join(folder, name))) await removeTree(join(folder, name))
+    const names = await readdir(folder).catch(() => [] as string[])
+    const kept = await listKept()
+    // With what it has put aside.
+    const isOpen = (path: string) =>
+      [...this.#open].some((workspace) => path === workspace.folder || path.startsWith(`${workspace.folder}.`))
+    for (const name of names) {
+      const isKept = kept.some((id) => name === id || name === `${id}.json`)
+      if (!isKept && !isOpen(join(folder, name))) await removeAtOnce(join(folder, name))
     }
     await pruneCaches(this.#folders, {
       botId,
       open: this.#open,
       openDisk: (id) => this.#disks.open(id),
       bytesMax: this.#sharedBytesMax,
+      lock: this.#uses,
     })
   }
 

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { lstat, mkdir, opendir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { KeyedLock } from '../../lib/keyed-lock.ts'
 import { findByArgument, findByEnvironment, signalProcess } from '../../lib/proc.ts'
 import { type RunOptions, run } from '../../lib/run.ts'
 import { StepError } from '../../lib/step-error.ts'
@@ -36,6 +37,7 @@ interface Surroundings {
   readonly runTask: RunTask
   /** Those in the making. */
   readonly open: Set<ProcessWorkspace>
+  readonly uses: KeyedLock
   readonly sharedBytesMax: number | undefined
 }
 
@@ -52,6 +54,7 @@ export class ProcessWorkspace implements Workspace {
   readonly #releaseId: string
   readonly #mounts: { from: string; folder: string }[] = []
   readonly #open: Set<ProcessWorkspace>
+  readonly #uses: KeyedLock
   readonly #sharedBytesMax: number | undefined
   readonly #asides: string[] = []
   /** All of it is the bot's: nothing was put into it by us since. */
@@ -60,12 +63,13 @@ export class ProcessWorkspace implements Workspace {
   readonly caches = new Set<string>()
 
   constructor(surroundings: Surroundings, botId: string, releaseId: string) {
-    const { folders, sandbox, confinement, runTask, open, sharedBytesMax } = surroundings
+    const { folders, sandbox, confinement, runTask, open, uses, sharedBytesMax } = surroundings
     this.#folders = folders
     this.#sandbox = sandbox
     this.#confinement = confinement
     this.#runTask = runTask
     this.#open = open
+    this.#uses = uses
     this.#sharedBytesMax = sharedBytesMax
     this.#botId = botId
     this.#releaseId = releaseId
@@ -176,7 +180,8 @@ export class ProcessWorkspace implements Workspace {
     const draft = `${to}.${this.#releaseId}`
     this.caches.add(draft)
     await removeTree(draft)
-    await copyTree(from, draft, ['--no-preserve=ownership'])
+    await mkdir(draft)
+    await run(['sh', '-c', copyAcross, 'sh', from, draft], { env: systemEnv, timeoutMs: 300_000 })
     await this.#confinement?.share(draft)
     // Another bot with the same dependencies may have been faster.
     await rename(draft, to).catch(async (error: NodeJS.ErrnoException) => {
@@ -215,8 +220,10 @@ export class ProcessWorkspace implements Workspace {
     const mounted = this.#mounts.map(({ folder }) => folder)
     const files = await listFiles(this.folder, mounted)
     const note: Release = { files, mounts: this.#mounts }
-    await addUses(this.#folders, this.#botId, this.#mounts)
-    await writeFile(`${release}.json`, JSON.stringify(note))
+    await this.#uses.run(this.#botId, async () => {
+      await addUses(this.#folders, this.#botId, this.#mounts)
+      await writeFile(`${release}.json`, JSON.stringify(note))
+    })
     await removeTree(release)
     await rename(this.folder, release)
     this.#open.delete(this)
@@ -243,6 +250,10 @@ export function botEnvironment(release: Readonly<Record<string, string>>, projec
 }
 
 const systemEnv = { PATH: '/usr/bin:/bin' }
+
+// To another file system, as ours: one reads while the other writes, which `cp` does by turns. Both have to succeed.
+const copyAcross = `
+code=$({ { tar -C "$1" -cf - .; echo $? >&3; } | tar -C "$2" --no-same-owner -xpf - >&2; } 3>&1) && [ "$code" = 0 ]`
 
 /** With its owners, and links as links. */
 export async function copyTree(from: string, to: string, options: readonly string[] = []): Promise<void> {

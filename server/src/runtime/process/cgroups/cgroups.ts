@@ -35,6 +35,8 @@ export interface Cgroups {
    * memory below what is in use may throw, and the old limit stays. A systemd scope is there once its command runs.
    */
   make(name: string, part: Part, limits: GroupLimits): string[]
+  /** Another limit of processor time for what runs in it, without a word to systemd. False: there is no such group (yet). */
+  setCpus(name: string, part: Part, cpus: number): boolean
   /** Undefined: there is no such group (any more). */
   stats(name: string, part: Part): GroupStats | undefined
   /** How many of its processes the kernel has killed because memory was used up. 0 for a group that is not there. */

@@ -232,6 +232,10 @@ export function cgroupsBehave(found: FoundCgroups): void {
       // Others may need the machine just now: it has to get more at some time, not at once.
       const isMore = async () => (await measureCpus(() => statsOf(name))) > limited * 1.15
       await until(`more than the ${limited} of a limited one`, isMore, 30_000)
+      assert.equal(cgroups.setCpus(name, 'bots', 0.25), true)
+      const least = await measureCpus(() => statsOf(name))
+      assert(least < 0.4, `${least} of 0.25`)
+      assert.equal(cgroups.setCpus(newName(), 'bots', 1), false)
     })
 
     if (cgroups.kind !== 'systemd scopes') {

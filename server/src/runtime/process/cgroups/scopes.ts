@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { type Cgroups, checkName, type GroupLimits, type GroupStats, type Limit, type Part } from './cgroups.ts'
 import { enter, listFolders, numberAfter, pause, readRefusedForks, readText } from './files.ts'
-import { buildWeight, killGroup, readOomKills, readStats } from './v2.ts'
+import { buildWeight, killGroup, readOomKills, readStats, writeCpuMax } from './v2.ts'
 
 // A scope that has ended is gone within milliseconds; until then its name is taken.
 const goneMs = 200
@@ -50,6 +50,11 @@ export class Scopes implements Cgroups {
       return enter([folder])
     }
     return startScope(this.#systemd, { unit, part, limits })
+  }
+
+  /** Systemd may set back at any time what it was told to. */
+  setCpus(name: string, part: Part, cpus: number): boolean {
+    return this.lacks.includes('cpu') || writeCpuMax(this.#at(name, part), cpus)
   }
 
   stats(name: string, part: Part): GroupStats | undefined {

@@ -53,6 +53,11 @@ export class CgroupsV1 implements Cgroups {
     return enter(folders)
   }
 
+  setCpus(name: string, part: Part, cpus: number): boolean {
+    const { cpu } = this.#at(name, part)
+    return cpu === undefined || writeIfThere(join(cpu, 'cpu.cfs_quota_us'), String(cpuQuotaUs(cpus)))
+  }
+
   stats(name: string, part: Part): GroupStats | undefined {
     const { memory, cpuacct, pids } = this.#at(name, part)
     const usage = memory === undefined ? 0 : readNumber(`${memory}/memory.usage_in_bytes`)

@@ -51,9 +51,13 @@ export class CgroupsV2 implements Cgroups {
     // Missing where the kernel does not count swap. Never memory.oom.group: it would kill the monitor, and the exit code.
     if (!this.lacks.includes('memory')) writeIfThere(join(folder, 'memory.swap.max'), '0')
     limit('memory', 'memory.max', String(memoryBytes))
-    limit('cpu', 'cpu.max', `${cpuQuotaUs(cpus)} ${cpuPeriodUs}`)
+    limit('cpu', 'cpu.max', cpuMax(cpus))
     limit('processes', 'pids.max', String(processes))
     return enter([folder])
+  }
+
+  setCpus(name: string, part: Part, cpus: number): boolean {
+    return this.lacks.includes('cpu') || writeCpuMax(this.#at(name, part), cpus)
   }
 
   stats(name: string, part: Part): GroupStats | undefined {
@@ -97,6 +101,13 @@ export class CgroupsV2 implements Cgroups {
   #at(name: string, part: Part): string {
     return `${this.#root}/${part}/${checkName(name)}`
   }
+}
+
+const cpuMax = (cpus: number) => `${cpuQuotaUs(cpus)} ${cpuPeriodUs}`
+
+/** False: there is no such group. */
+export function writeCpuMax(folder: string, cpus: number): boolean {
+  return writeIfThere(join(folder, 'cpu.max'), cpuMax(cpus))
 }
 
 /** Undefined: there is no such group. */

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { App } from '../context.ts'
+import { DatabaseAway } from '../db/pool.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { DeploymentLogs } from './logs.ts'
+import { pruneReleases } from './queries.ts'
+
+// Thousands of files may have to go, and a bot that has just been started, or is about to be, has the machine first.
+const pauseMs = 2_000
+
+interface Tools {
+  readonly app: App
+  readonly runtime: Runtime
+  readonly logs: DeploymentLogs
+}
+
+/** Removes the releases and logs that nobody can come back to, also while the next deployment of the bot is under way. */
+export class Tidying {
+  readonly #tools: Tools
+  readonly #byBot = new Map<string, { hurry: AbortController; done: Promise<void> }>()
+
+  constructor(tools: Tools) {
+    this.#tools = tools
+  }
+
+  later(botId: string): void {
+    const before = this.#byBot.get(botId)
+    const hurry = new AbortController()
+    const done = this.#tidy(botId, { signal: hurry.signal, before: before?.done }).finally(() => {
+      if (this.#byBot.get(botId)?.done === done) this.#byBot.delete(botId)
+    })
+    before?.hurry.abort()
+    this.#byBot.set(botId, { hurry, done })
+  }
+
+  /** Resolves when there is nothing left to remove. */
+  async now(botId: string): Promise<void> {
+    const tidying = this.#byBot.get(botId)
+    tidying?.hurry.abort()
+    await tidying?.done
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#byBot.keys()].map((botId) => this.now(botId)))
+  }
+
+  /** Best effort: the next deployment tries again. */
+  async #tidy(botId: string, { signal, before }: { signal: AbortSignal; before: Promise<void> | undefined }) {
+    const { app, runtime, logs } = this.#tools
+    await before
+    await Promise.race([sleep(pauseMs, undefined, { ref: false }), aborted(signal)])
+    try {
+      await runtime.removeReleases(botId, () => pruneReleases(app.pool.db, botId))
+      await logs.prune(botId)
+    } catch (error) {
+      if (!(error instanceof DatabaseAway))
+        app.log.error({ err: error, bot: botId }, 'old releases could not be removed')
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

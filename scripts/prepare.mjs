@@ -1,5 +1,5 @@
 // Runs first in every npm script, on whatever Node.js the machine has (20 or newer): installs what the lockfile
-// names, if that has not been done yet, and says so. Once installed it only compares two hashes.
+// names, if that has not been done yet, and says so. Once installed it only looks whether that is done.
 // `--production` leaves out what only contributors need.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -110,19 +110,47 @@ function linkPostgresLibraries() {
  * installation needs is loaded by one that finds nobody to download from.
  */
 async function compileNpm() {
-  const modules = join(root, 'node_modules')
-  const compiled = join(modules, '.cache', 'npm-compiled')
-  if (existsSync(compiled) || !existsSync(join(modules, 'npm'))) return
-  mkdirSync(compiled, { recursive: true })
-  const project = mkdtempSync(join(tmpdir(), 'botberth-npm-'))
+  const npmFolder = join(root, 'node_modules', 'npm')
+  const compiled = join(npmFolder, '.compiled')
+  if (process.platform !== 'linux' || existsSync(compiled) || !existsSync(npmFolder)) return
+  const draft = `${compiled}.new`
+  let project
+  try {
+    rmSync(draft, { recursive: true, force: true })
+    mkdirSync(draft)
+    project = mkdtempSync(join(tmpdir(), 'botberth-npm-'))
+    writeProject(project)
+    await loadNpm(project, draft)
+    // It is for its owner alone, in a folder by that user's number. Behind the walls of a bot that is always 1000.
+    chmodSync(draft, 0o755)
+    for (const name of readdirSync(draft)) {
+      const folder = join(draft, name.replace(/\d+$/, '1000'))
+      renameSync(join(draft, name), folder)
+      chmodSync(folder, 0o755)
+      for (const file of readdirSync(folder)) chmodSync(join(folder, file), 0o644)
+    }
+    renameSync(draft, compiled)
+  } catch {
+    // Somebody else's checkout, or a full disk: all goes as well without it, only slower.
+  } finally {
+    if (project) rmSync(project, { recursive: true, force: true })
+  }
+}
+
+function writeProject(folder) {
   const own = { name: 'x', version: '1.0.0', dependencies: { y: '1.0.0' } }
   const missing = { version: '1.0.0', resolved: 'http://127.0.0.1:1/y.tgz', integrity: `sha512-${'A'.repeat(86)}==` }
-  const lock = { lockfileVersion: 3, packages: { '': own, 'node_modules/y': missing } }
-  writeFileSync(join(project, 'package.json'), JSON.stringify(own))
-  writeFileSync(join(project, 'package-lock.json'), JSON.stringify({ ...own, ...lock }))
-  const pinned = join(modules, '.bin', 'node')
+  const lock = { ...own, lockfileVersion: 3, packages: { '': own, 'node_modules/y': missing } }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(own))
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
+}
+
+/** With the Node.js that bots run on. */
+function loadNpm(project, compiled) {
+  const pinned = join(root, 'node_modules', '.bin', 'node')
+  const cli = join(root, 'node_modules', 'npm', 'bin', 'npm-cli.js')
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=0']
-  const child = spawn(existsSync(pinned) ? pinned : process.execPath, [join(modules, 'npm/bin/npm-cli.js'), ...args], {
+  const child = spawn(existsSync(pinned) ? pinned : process.execPath, [cli, ...args], {
     cwd: project,
     env: {
       PATH: process.env.PATH,
@@ -132,15 +160,9 @@ async function compileNpm() {
       NODE_COMPILE_CACHE_PORTABLE: '1',
     },
     stdio: 'ignore',
+    timeout: 30_000,
   })
-  await new Promise((resolve) => child.once('close', resolve).once('error', resolve)) // without it all is as well, but slower
-  rmSync(project, { recursive: true, force: true })
-  // It is for its owner alone, in a folder by that user's number. Behind the walls of a bot that is always 1000.
-  for (const name of readdirSync(compiled)) {
-    const folder = join(compiled, name.replace(/\d+$/, '1000'))
-    renameSync(join(compiled, name), folder)
-    for (const file of readdirSync(folder)) chmodSync(join(folder, file), 0o644)
-  }
+  return new Promise((resolve, reject) => child.once('close', resolve).once('error', reject))
 }
 
 function say(text) {

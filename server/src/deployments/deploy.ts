@@ -47,23 +47,27 @@ class Skipped extends StepError {
   }
 }
 
-/** One deployment from wherever it is to its end. Rejects only if we are stopped in it: then it is taken up again. */
-export async function runDeployment(deployer: Deployer, id: string, signal: AbortSignal): Promise<void> {
+/**
+ * One deployment from wherever it is to its end; false if it is not over. Rejects only if we are stopped in it: then it is
+ * taken up again.
+ */
+export async function runDeployment(deployer: Deployer, id: string, signal: AbortSignal): Promise<boolean> {
   const { app, logs } = deployer
   const { db } = app.pool
   const work = await findUnfinished(db, id)
-  if (!work) return
+  if (!work) return false
   try {
     if (work.is_cancel_wanted && work.status !== 'starting') throw new Canceled()
     await advance(deployer, work, signal)
   } catch (error) {
     const isCanceled = error instanceof Canceled || signal.reason instanceof Canceled
     if ((signal.aborted && !isCanceled) || error instanceof DatabaseAway || error instanceof NotNow) throw error
-    if (error instanceof AwayError && !isCanceled && (await putOff(deployer, work, error))) return
+    if (error instanceof AwayError && !isCanceled && (await putOff(deployer, work, error))) return false
     await end(deployer, work, isCanceled ? 'canceled' : asDiskFull(error, work))
   } finally {
     logs.finish(id)
   }
+  return true
 }
 
 /**
@@ -115,6 +119,7 @@ async function build(deployer: Deployer, { id }: Work, signal: AbortSignal): Pro
       `This server cannot keep bots apart. ${missing.detail} Its operator can mend that (${missing.remedy}), or set ALLOW_UNISOLATED=true to host bots all the same.`,
     )
   const limits = { memoryMb: work.memory_mb, cpus: work.cpus, diskMb: work.disk_mb }
+  await deployer.tidying.makeRoom(work.bot_id)
   const workspace = await runtime.prepare({ id: work.bot_id, limits }, work.id)
   try {
     await step(deployer, work, 'fetching', (context) =>
@@ -269,6 +274,7 @@ async function install(
   const { argv, cache } = plan.install ?? { argv: [] }
   // A build may write into its dependencies; a bot that is only started does not.
   const options = { isWritable: plan.build.length > 0 }
+  if (options.isWritable) await makeRoom()
   if (cache && (await workspace.useCache(cache, options))) {
     say('The dependencies are the same as before: they are used again')
     return

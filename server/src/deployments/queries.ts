@@ -492,14 +492,17 @@ export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
     ...restores.flatMap(({ wanted, previous }) => [wanted?.releaseId, previous?.releaseId]),
     ...wanted.flatMap((row) => [row.id, row.rollback_of, row.previous_release_id]),
   ])
-  const kept = rows.map(({ id }) => id).filter((id, index) => index < releasesKept || needed.has(id))
-  if (kept.length < rows.length)
+  const all = rows.map(({ id }) => id)
+  const kept = all.filter((id, index) => index < releasesKept || needed.has(id))
+  if (kept.length < all.length)
     await db
       .updateTable('deployments')
       .set({ is_release_kept: false })
-      .where('bot_id', '=', botId)
-      .where('is_release_kept', '=', true)
-      .where('id', 'not in', kept)
+      .where(
+        'id',
+        'in',
+        all.filter((id) => !kept.includes(id)),
+      )
       .execute()
   return [...new Set([...kept, ...[...needed].filter((id) => typeof id === 'string')])]
 }

@@ -7,6 +7,8 @@ import { pruneReleases } from './queries.ts'
 
 // Thousands of files may have to go, and a bot that has just been started, or is about to be, has the machine first.
 const pauseMs = 2_000
+const fullnessMax = 0.5
+const dropped = new Error('the bot was deleted')
 
 interface Tools {
   readonly app: App
@@ -40,6 +42,20 @@ export class Tidying {
     await tidying?.done
   }
 
+  /** For a deployment that is about to begin: only where the disk is rather full somebody has to wait. */
+  async makeRoom(botId: string): Promise<void> {
+    if (!this.#byBot.has(botId)) return
+    const { fullness } = await this.#tools.runtime.disk(botId)
+    if (fullness === undefined || fullness > fullnessMax) await this.now(botId)
+  }
+
+  /** All of the bot goes: what has not begun need not. */
+  async drop(botId: string): Promise<void> {
+    const tidying = this.#byBot.get(botId)
+    tidying?.hurry.abort(dropped)
+    await tidying?.done
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#byBot.keys()].map((botId) => this.now(botId)))
   }
@@ -48,7 +64,8 @@ export class Tidying {
   async #tidy(botId: string, { signal, before }: { signal: AbortSignal; before: Promise<void> | undefined }) {
     const { app, runtime, logs } = this.#tools
     await before
-    await Promise.race([sleep(pauseMs, undefined, { ref: false }), aborted(signal)])
+    await sleep(pauseMs, undefined, { ref: false, signal }).catch(() => undefined) // somebody is in a hurry
+    if (signal.reason === dropped) return
     try {
       await runtime.removeReleases(botId, () => pruneReleases(app.pool.db, botId))
       await logs.prune(botId)
@@ -57,9 +74,4 @@ export class Tidying {
         app.log.error({ err: error, bot: botId }, 'old releases could not be removed')
     }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

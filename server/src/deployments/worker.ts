@@ -39,10 +39,10 @@ export class DeploymentWorker {
     this.#pump()
   }
 
-  /** What is under way for a bot has ended, one way or another. */
+  /** What is under way for a bot that was deleted has ended, one way or another. */
   async whenIdle(botId: string): Promise<void> {
     await this.#running.get(botId)?.done
-    await this.#deployer.tidying.now(botId)
+    await this.#deployer.tidying.drop(botId)
   }
 
   /** Ends what is under way where it is; the next start takes it up. */
@@ -92,8 +92,7 @@ export class DeploymentWorker {
 
   #run(botId: string, id: string): void {
     const abort = new AbortController()
-    const done = runDeployment(this.#deployer, id, abort.signal)
-      .then(() => this.#deployer.tidying.later(botId))
+    const done = this.#deploy(botId, id, abort.signal)
       .catch((error: unknown) => {
         if (this.#stopping.signal.aborted) return undefined
         // Neither done nor failed: the database went away in the middle. It is taken up where it stands.
@@ -106,5 +105,10 @@ export class DeploymentWorker {
         this.#pump()
       })
     this.#running.set(botId, { id, abort, done })
+  }
+
+  async #deploy(botId: string, id: string, signal: AbortSignal): Promise<void> {
+    const isOver = await runDeployment(this.#deployer, id, signal)
+    if (isOver) this.#deployer.tidying.later(botId)
   }
 }

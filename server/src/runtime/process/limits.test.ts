@@ -14,12 +14,14 @@ afterEach(() => mock.timers.reset())
 function makeGroups({ isLate = false } = {}) {
   const groups = new Map<string, number>()
   let isThere = !isLate
+  let isRefused = false
   const cgroups: Pick<Cgroups, 'make' | 'setCpus' | 'remove' | 'list' | 'tidy'> = {
     make: (name, _part, { cpus: cores }) => {
       groups.set(name, cores)
       return []
     },
     setCpus: (name, _part, cores) => {
+      if (isRefused) throw new Error('EMFILE')
       const isFound = isThere && groups.has(name)
       isThere = true
       if (isFound) groups.set(name, cores)
@@ -29,13 +31,14 @@ function makeGroups({ isLate = false } = {}) {
     list: (part) => (part === 'bots' ? [...groups.keys()] : []),
     tidy: () => undefined,
   }
-  return { groups, limiter: new GroupLimiter(cgroups as Cgroups) }
+  const refuse = (is: boolean) => (isRefused = is)
+  return { groups, refuse, limiter: new GroupLimiter(cgroups as Cgroups) }
 }
 
 test('a bot may take more while it starts, and not after that', () => {
   for (const isLate of [false, true]) {
     const { groups, limiter } = makeGroups({ isLate })
-    limiter.enter('a', 'bots', limits)
+    limiter.enter('a', 'bots', { botId: 'x', limits })
     assert.equal(groups.get('a'), isLate ? 0.5 : most)
     mock.timers.tick(startMs - 1)
     assert.equal(groups.get('a'), most)
@@ -46,35 +49,56 @@ test('a bot may take more while it starts, and not after that', () => {
 
 test('one that may have as much anyway is left alone', () => {
   const { groups, limiter } = makeGroups()
-  limiter.enter('a', 'bots', { ...limits, cpus: 64 })
+  limiter.enter('a', 'bots', { botId: 'x', limits: { ...limits, cpus: 64 } })
   assert.equal(groups.get('a'), 64)
 })
 
-test('a server that ends, or was killed, leaves no bot with more than its limit', () => {
+test('a server that ends leaves no bot with more than its limit, and lifts none any more', () => {
   const { groups, limiter } = makeGroups()
-  limiter.enter('a', 'bots', limits)
+  limiter.enter('a', 'bots', { botId: 'x', limits })
   limiter.close()
-  assert.equal(groups.get('a'), 0.5)
-  limiter.enter('b', 'bots', limits)
-  assert.equal(groups.get('b'), most)
+  limiter.enter('b', 'bots', { botId: 'y', limits })
+  assert.deepEqual([groups.get('a'), groups.get('b')], [0.5, 0.5])
+})
+
+test('what a server that was killed left with more has its limit again', () => {
+  const { groups, limiter } = makeGroups()
+  limiter.enter('a', 'bots', { botId: 'x', limits })
+  limiter.enter('b', 'bots', { botId: 'y', limits })
   limiter.sweep(
     new Map([
-      ['a', undefined],
+      ['a', undefined], // which an earlier version started
       ['b', 0.5],
     ]),
   )
-  assert.deepEqual(
-    [...groups],
-    [
-      ['a', 0.5],
-      ['b', 0.5],
-    ],
-  )
+  assert.deepEqual([groups.get('a'), groups.get('b')], [most, 0.5])
+})
+
+test('one that starts again and again stays within its limit after some', () => {
+  const { groups, limiter } = makeGroups()
+  const lifted = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => {
+    limiter.enter(name, 'bots', { botId: 'x', limits })
+    return groups.get(name)
+  })
+  assert.deepEqual(lifted, [most, most, most, most, most, 0.5])
+  limiter.enter('other', 'bots', { botId: 'y', limits })
+  assert.equal(groups.get('other'), most)
+})
+
+test('a limit that cannot be set back is tried again', () => {
+  const { groups, limiter, refuse } = makeGroups()
+  limiter.enter('a', 'bots', { botId: 'x', limits })
+  refuse(true)
+  mock.timers.tick(startMs)
+  assert.equal(groups.get('a'), most)
+  refuse(false)
+  mock.timers.tick(1_000)
+  assert.equal(groups.get('a'), 0.5)
 })
 
 test('one that has ended is not heard of again', () => {
   const { groups, limiter } = makeGroups()
-  limiter.enter('a', 'bots', limits)
+  limiter.enter('a', 'bots', { botId: 'x', limits })
   limiter.leave('a', 'bots')
   mock.timers.tick(2 * startMs)
   assert.deepEqual([...groups], [])

@@ -9,44 +9,64 @@ const buildProcesses = 1024
 // A bot of 128 MB is built by tools that need more than that.
 const buildMemoryMb = 1024
 export const openFilesMax = 8_192
-// To start is the most that many bots ever have to do: their limit of processor time holds from then on.
+// To start is the most that many bots ever have to do: their limit of processor time holds from then on. Not so for one
+// that starts again and again.
 export const startMs = 3_000
 const startCpus = Math.min(2, cpus().length)
-// A systemd scope is there once its command runs.
-const liftTries = 20
-const liftPauseMs = 25
+const startsMax = 5
+const startsWithinMs = 5 * 60_000
+// A systemd scope is there once its command runs, for which a network may have to be made first.
+const liftTries = 60
+const liftPauseMs = 50
+const settleRetryMs = 1_000
 
 /** What one bot or build may take of the machine. */
 export class GroupLimiter {
   readonly #cgroups: Cgroups
-  /** Bots that are starting: what they are limited to after that. */
+  /** Bots that are starting, by instance: what they are limited to after that. */
   readonly #lifted = new Map<string, { cpus: number; timer: NodeJS.Timeout }>()
+  /** When bots were started, by bot, those of long ago first. */
+  readonly #starts = new Map<string, number[]>()
+  #isClosed = false
 
   constructor(cgroups: Cgroups) {
     this.#cgroups = cgroups
   }
 
   /** In front of a command: it and all that it starts stay within the limits. */
-  enter(name: string, part: Part, limits: Limits): string[] {
+  enter(name: string, part: Part, { botId, limits }: { botId: string; limits: Limits }): string[] {
     if (part === 'builds') return this.#cgroups.make(name, part, buildLimits(limits))
     const argv = this.#cgroups.make(name, part, botLimits(limits))
-    if (limits.cpus < startCpus) this.#lift(name, limits.cpus)
+    if (limits.cpus < startCpus && !this.#isClosed && this.#countStart(botId)) this.#lift(name, limits.cpus)
     return argv
   }
 
+  /** Whether it has not been started too often already. */
+  #countStart(botId: string): boolean {
+    const since = Date.now() - startsWithinMs
+    for (const [id, times] of this.#starts) {
+      if ((times.at(-1) ?? 0) > since) break
+      this.#starts.delete(id)
+    }
+    const recent = (this.#starts.get(botId) ?? []).filter((time) => time > since)
+    if (recent.length >= startsMax) return false
+    this.#starts.delete(botId)
+    this.#starts.set(botId, [...recent, Date.now()])
+    return true
+  }
+
   #lift(name: string, cores: number, tries = liftTries): void {
-    if (this.#tryLift(name)) this.#later(name, cores, { ms: startMs, run: () => this.#settle(name) })
+    if (this.#trySet(name, startCpus)) this.#later(name, cores, { ms: startMs, run: () => this.#settle(name) })
     else if (tries > 0) this.#later(name, cores, { ms: liftPauseMs, run: () => this.#lift(name, cores, tries - 1) })
     else this.#lifted.delete(name)
   }
 
   /** Within a container that has less than that itself the kernel refuses: then it starts within its limit. */
-  #tryLift(name: string): boolean {
+  #trySet(name: string, cores: number): boolean {
     try {
-      return this.#cgroups.setCpus(name, 'bots', startCpus)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
-      return true
+      return this.#cgroups.setCpus(name, 'bots', cores)
+    } catch {
+      return false
     }
   }
 
@@ -59,12 +79,16 @@ export class GroupLimiter {
     if (!lifted) return
     clearTimeout(lifted.timer)
     this.#lifted.delete(name)
-    this.#cgroups.setCpus(name, 'bots', lifted.cpus)
+    const { cpus: cores } = lifted
+    // It has ended; or the machine has no file left to open just now, and nobody but us knows that it has too much.
+    if (this.#trySet(name, cores) || !this.#cgroups.list('bots').includes(name)) return
+    this.#later(name, cores, { ms: settleRetryMs, run: () => this.#settle(name) })
   }
 
   /** Nothing of it is left, also of what nobody waited for. */
   leave(name: string, part: Part): void {
-    if (part === 'bots') this.#settle(name)
+    clearTimeout(this.#lifted.get(name)?.timer)
+    this.#lifted.delete(name)
     if (this.#cgroups.remove(name, part)) return
     this.#cgroups.kill(name, part)
     this.#cgroups.remove(name, part)
@@ -84,6 +108,7 @@ export class GroupLimiter {
 
   /** Nothing is left of us on the machine when nothing runs. */
   close(): void {
+    this.#isClosed = true
     for (const name of this.#lifted.keys()) this.#settle(name)
     this.#cgroups.tidy()
   }

@@ -119,6 +119,8 @@ export class ProcessRuntime implements Runtime {
   readonly #toolchain: Toolchain
   readonly #starting = new Map<string, Promise<void>>()
   readonly #open = new Set<ProcessWorkspace>()
+  /** Bots whose old releases are being removed. */
+  readonly #removing = new Set<string>()
   /** For what is written down of the dependencies that a bot uses. */
   readonly #uses = new KeyedLock()
   readonly #disks: Disks
@@ -207,9 +209,7 @@ export class ProcessRuntime implements Runtime {
   #confine(program: string): Omit<FoundWalls, 'cgroups' | 'disks'> {
     const { bots, caches } = this.#folders
     for (const folder of [bots, caches]) chmodSync(folder, 0o711)
-    const { node, npm, compiledNpm } = this.#toolchain
-    const tools = [dirname(node), npm, ...(compiledNpm === undefined ? [] : [compiledNpm])]
-    const reach = new Reach({ bots, others: [caches, ...tools] })
+    const reach = new Reach({ bots, others: [caches, dirname(this.#toolchain.node), this.#toolchain.npm] })
     const confinement = new Confinement(this.#folders, reach)
     const name = 'probe'
     confinement.admit(name)
@@ -278,10 +278,11 @@ export class ProcessRuntime implements Runtime {
       )
   }
 
-  /** Something of it runs, or is being built. */
+  /** Something of it runs, or is being built or removed. */
   #isBusy(botId: string): boolean {
     const below = `${this.#folders.bot(botId)}/`
     return (
+      this.#removing.has(botId) ||
       this.#instances.list().some((instance) => instance.botId === botId && !instance.exit) ||
       [...this.#open].some(({ folder }) => folder.startsWith(below))
     )
@@ -402,7 +403,7 @@ export class ProcessRuntime implements Runtime {
 
   /** In front of a command: its limits, its network, its user. */
   async #enter({ name, botId, limits, isOffline }: Confined, part: Part): Promise<Entered> {
-    const limited = this.#limiter?.enter(name, part, limits) ?? []
+    const limited = this.#limiter?.enter(name, part, { botId, limits }) ?? []
     const network = isOffline ? undefined : await this.#networks?.enter(botId)
     const isInside = network?.lifeline !== undefined
     const user =
@@ -520,6 +521,15 @@ export class ProcessRuntime implements Runtime {
   }
 
   async removeReleases(botId: string, listKept: () => Promise<readonly string[]>): Promise<void> {
+    this.#removing.add(botId)
+    try {
+      await this.#removeReleases(botId, listKept)
+    } finally {
+      this.#removing.delete(botId)
+    }
+  }
+
+  async #removeReleases(botId: string, listKept: () => Promise<readonly string[]>): Promise<void> {
     await this.#disks.open(botId)
     const folder = this.#folders.releases(botId)
     const names = await readdir(folder).catch(() => [] as string[])

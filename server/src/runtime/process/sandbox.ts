@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type RunOptions, run } from '../../lib/run.ts'
 import { Reach } from './reach.ts'
 import { seccompFilter } from './seccomp.ts'
-import { compiledPath, systemView, type Toolchain } from './toolchain.ts'
+import { systemView, type Toolchain } from './toolchain.ts'
 
 /** What one command sees of the machine. */
 export interface View {
@@ -71,16 +71,10 @@ class Bubblewrap implements Sandbox {
   readonly program: string
   readonly isStrict: boolean
   readonly #reach: Reach
-  readonly #compiledNpm: string | undefined
 
   /** Not strict: for an old bubblewrap, or a kernel that refuses, without bounds on memory files and user namespaces. */
-  constructor(
-    program: string,
-    { node, npm, compiledNpm }: Toolchain,
-    { isStrict, isFiltered, reach }: Strength & { reach: Reach },
-  ) {
+  constructor(program: string, { node, npm }: Toolchain, { isStrict, isFiltered, reach }: Strength & { reach: Reach }) {
     this.program = program
-    this.#compiledNpm = compiledNpm
     this.isStrict = isStrict
     this.isFiltered = isFiltered && filterFile() !== undefined
     this.#reach = reach
@@ -129,12 +123,8 @@ class Bubblewrap implements Sandbox {
   }
 
   task(view: View, argv: readonly string[], env: Record<string, string>): Launch {
-    const rest = [...this.#memory(taskTmpBytes), '--die-with-parent']
-    if (this.#compiledNpm === undefined || !isNpmAlone(argv)) return this.#launch(view, rest, { argv, env })
-    const at = join(tools, compiledPath)
-    const mounts = [...view.mounts, { from: this.#compiledNpm, to: at }]
-    const compiled = { NODE_COMPILE_CACHE: at, NODE_COMPILE_CACHE_PORTABLE: '1' }
-    return this.#launch({ ...view, mounts }, rest, { argv, env: { ...compiled, ...env } })
+    const all = isNpmAlone(argv) ? { ...compiledNpm, ...env } : env
+    return this.#launch(view, [...this.#memory(taskTmpBytes), '--die-with-parent'], { argv, env: all })
   }
 
   /** What can be written beside the project. Everything else that bubblewrap made of memory is closed after that. */
@@ -182,6 +172,9 @@ class Bubblewrap implements Sandbox {
     return { argv: [...enter, this.program, ...options, '--', ...argv], env: {}, cwd: '/', fds }
   }
 }
+
+// Where prepare.mjs has left it, in npm's own folder. If it has not, npm compiles itself as it does anywhere.
+const compiledNpm = { NODE_COMPILE_CACHE: `${tools}/npm/.compiled`, NODE_COMPILE_CACHE_PORTABLE: '1' }
 
 /** Nobody else's program inherits what is set for it, to compile and try to keep what it cannot. */
 function isNpmAlone([command, ...args]: readonly string[]): boolean {

@@ -7,23 +7,16 @@ export interface Toolchain {
   readonly node: string
   /** The folder of the npm that we ship. */
   readonly npm: string
-  /** What Node.js has compiled of that npm, if somebody kept it: beside it, as it has to be. */
-  readonly compiledNpm?: string
   find(name: string): string | undefined
 }
 
 /** Where systems keep their programs. */
 export const programFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
-/** From the folder that npm's own is in: entries are found by where they are from there. */
-export const compiledPath = '.cache/npm-compiled'
-
 /** The Node that we run on, the npm that we ship, and everything else from where the system keeps its programs. */
 export function findToolchain(): Toolchain {
   const npm = dirname(createRequire(import.meta.url).resolve('npm/package.json'))
-  const compiledNpm = join(dirname(npm), compiledPath)
-  const isCompiled = existsSync(compiledNpm)
-  return { node: realpathSync(process.execPath), npm, find: findProgram, ...(isCompiled && { compiledNpm }) }
+  return { node: realpathSync(process.execPath), npm, find: findProgram }
 }
 
 /** A folder for the PATH of bots without walls. Made anew at each start: an update may have moved the programs. */

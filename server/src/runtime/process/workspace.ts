@@ -12,6 +12,7 @@ import { addUses, canShare } from './caches.ts'
 import type { Confinement } from './confinement.ts'
 import { type Folders, removeTree } from './folders.ts'
 import { type Sandbox, systemPath, type View } from './sandbox.ts'
+import { findProgram } from './toolchain.ts'
 
 // Of one release: its list of files is held in memory, and read whenever it is started.
 const entriesMax = 200_000
@@ -180,8 +181,7 @@ export class ProcessWorkspace implements Workspace {
     const draft = `${to}.${this.#releaseId}`
     this.caches.add(draft)
     await removeTree(draft)
-    await mkdir(draft)
-    await run(['sh', '-c', copyAcross, 'sh', from, draft], { env: systemEnv, timeoutMs: 300_000 })
+    await copyAcross(from, draft)
     await this.#confinement?.share(draft)
     // Another bot with the same dependencies may have been faster.
     await rename(draft, to).catch(async (error: NodeJS.ErrnoException) => {
@@ -223,6 +223,8 @@ export class ProcessWorkspace implements Workspace {
     await this.#uses.run(this.#botId, async () => {
       await addUses(this.#folders, this.#botId, this.#mounts)
       await writeFile(`${release}.json`, JSON.stringify(note))
+      // Whoever has read the notes before this, and goes by them, sees that it was used since.
+      for (const { from } of this.#mounts) await utimes(from, new Date(), new Date())
     })
     await removeTree(release)
     await rename(this.folder, release)
@@ -251,13 +253,25 @@ export function botEnvironment(release: Readonly<Record<string, string>>, projec
 
 const systemEnv = { PATH: '/usr/bin:/bin' }
 
-// To another file system, as ours: one reads while the other writes, which `cp` does by turns. Both have to succeed.
-const copyAcross = `
+/** With its owners, and links as links. */
+export async function copyTree(from: string, to: string): Promise<void> {
+  await run(['cp', '-a', '-T', '--reflink=auto', '--', from, to], copying)
+}
+
+const copying = { env: systemEnv, timeoutMs: 300_000 }
+
+// Both have to succeed.
+const packAndUnpack = `
 code=$({ { tar -C "$1" -cf - .; echo $? >&3; } | tar -C "$2" --no-same-owner -xpf - >&2; } 3>&1) && [ "$code" = 0 ]`
 
-/** With its owners, and links as links. */
-export async function copyTree(from: string, to: string, options: readonly string[] = []): Promise<void> {
-  await run(['cp', '-a', ...options, '-T', '--reflink=auto', '--', from, to], { env: systemEnv, timeoutMs: 300_000 })
+/** To another file system, as ours. One reads while the other writes, which `cp` does by turns. */
+async function copyAcross(from: string, to: string): Promise<void> {
+  if (findProgram('tar') === undefined) {
+    await run(['cp', '-a', '--no-preserve=ownership', '-T', '--', from, to], copying)
+    return
+  }
+  await mkdir(to)
+  await run(['sh', '-c', packAndUnpack, 'sh', from, to], copying)
 }
 
 /** Without walls nothing can be mounted: a link has to do. */

@@ -1,4 +1,5 @@
 import { closeSync, constants, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { signalProcess } from '../../../lib/proc.ts'
 
@@ -9,9 +10,9 @@ const cpuQuotaMinUs = 1_000
 /** For dying: milliseconds, unless a process hangs inside the kernel, for which nobody can wait. */
 const killMs = 200
 
-/** The processor time in microseconds that a group gets of each period. */
-export function cpuQuotaUs(cpus: number): number {
-  return Math.max(cpuQuotaMinUs, Math.round(cpus * cpuPeriodUs))
+/** The processor time in microseconds that a group gets of each period. Undefined: all, and nobody has to count. */
+export function cpuQuotaUs(cores: number): number | undefined {
+  return cores >= cpus().length ? undefined : Math.max(cpuQuotaMinUs, Math.round(cores * cpuPeriodUs))
 }
 
 // $$ is the shell, which becomes the command. A write that fails says so only in the shell's own words: ours name the folder.

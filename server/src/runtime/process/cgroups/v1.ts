@@ -47,7 +47,7 @@ export class CgroupsV1 implements Cgroups {
     if (at.cpu !== undefined) {
       if (part === 'builds') writeText(join(dirname(at.cpu), 'cpu.shares'), buildShares)
       writeText(join(at.cpu, 'cpu.cfs_period_us'), String(cpuPeriodUs))
-      writeText(join(at.cpu, 'cpu.cfs_quota_us'), String(cpuQuotaUs(cpus)))
+      writeText(join(at.cpu, 'cpu.cfs_quota_us'), String(cpuQuotaUs(cpus) ?? -1))
     }
     if (at.pids !== undefined) writeText(join(at.pids, 'pids.max'), String(processes))
     return enter(folders)
@@ -55,7 +55,7 @@ export class CgroupsV1 implements Cgroups {
 
   setCpus(name: string, part: Part, cpus: number): boolean {
     const { cpu } = this.#at(name, part)
-    return cpu === undefined || writeIfThere(join(cpu, 'cpu.cfs_quota_us'), String(cpuQuotaUs(cpus)))
+    return cpu === undefined || writeIfThere(join(cpu, 'cpu.cfs_quota_us'), String(cpuQuotaUs(cpus) ?? -1))
   }
 
   stats(name: string, part: Part): GroupStats | undefined {

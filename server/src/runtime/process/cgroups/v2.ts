@@ -103,7 +103,7 @@ export class CgroupsV2 implements Cgroups {
   }
 }
 
-const cpuMax = (cpus: number) => `${cpuQuotaUs(cpus)} ${cpuPeriodUs}`
+const cpuMax = (cpus: number) => `${cpuQuotaUs(cpus) ?? 'max'} ${cpuPeriodUs}`
 
 /** False: there is no such group. */
 export function writeCpuMax(folder: string, cpus: number): boolean {

@@ -16,6 +16,9 @@ export interface BotPlan extends BotAddress {
 
 /** So much of what the cap lets through may come at once: an installation, after which a bot is quiet. */
 export const downloadSeconds = 5
+// The kernel hands some of it over as one packet.
+const uploadSeconds = 0.02
+const queueSeconds = 0.07
 
 const device = (name: string, file: string) => `/sys/class/net/${name}/${file}`
 export const namespaceFolder = '/run/netns'
@@ -123,14 +126,13 @@ export async function removeRule(plan: BotPlan): Promise<void> {
   await nft(removeBot(plan.table, plan))
 }
 
-/** Words for tc, down and up. A cap needs room for the bursts that the kernel hands over as one packet. */
+/** Words for tc, down and up. What may come at once needs no queue, and what waits in one is late, and memory. */
 function capsOf({ megabitsMax }: BotPlan): [down: string, up: string] {
   if (megabitsMax === 0) return ['noqueue', 'noqueue']
-  const cap = (seconds: number) => {
-    const burstBytes = Math.max(128 * 1024, Math.round(megabitsMax * 125_000 * seconds))
-    return `tbf rate ${Math.round(megabitsMax * 1_000_000)}bit burst ${burstBytes}b latency 50ms`
-  }
-  return [cap(downloadSeconds), cap(0.02)]
+  const bytes = (seconds: number) => Math.max(128 * 1024, Math.round(megabitsMax * 125_000 * seconds))
+  const cap = (seconds: number) =>
+    `tbf rate ${Math.round(megabitsMax * 1_000_000)}bit burst ${bytes(seconds)}b limit ${bytes(queueSeconds)}b`
+  return [cap(downloadSeconds), cap(uploadSeconds)]
 }
 
 /** The last step: who has it is whole, and made for this address, this cap and this very namespace. */

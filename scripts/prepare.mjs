@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -21,6 +20,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const stampFile = join(root, 'node_modules', '.botberth-installed')
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+// Files; npm of today has five times as many.
+const compiledLeast = 100
 const production = process.argv.includes('--production')
 
 checkMachine()
@@ -81,12 +83,14 @@ function npm(args) {
       ? spawn(process.execPath, [cli, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
       : spawn('npm', args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
     // Whoever stops us means npm too.
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-      process.once(signal, () => {
-        child.kill(signal)
-        child.once('close', () => process.exit(1))
-      })
+    const pass = (signal) => {
+      child.kill(signal)
+      child.once('close', () => process.exit(1))
     }
+    for (const signal of signals) process.once(signal, pass)
+    child.once('close', () => {
+      for (const signal of signals) process.removeListener(signal, pass)
+    })
     let output = ''
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
     child.on('error', reject)
@@ -113,12 +117,12 @@ async function compileNpm() {
   const npmFolder = join(root, 'node_modules', 'npm')
   const compiled = join(npmFolder, '.compiled')
   if (process.platform !== 'linux' || existsSync(compiled) || !existsSync(npmFolder)) return
-  const draft = `${compiled}.new`
-  let project
+  const folders = []
   try {
-    rmSync(draft, { recursive: true, force: true })
-    mkdirSync(draft)
-    project = mkdtempSync(join(tmpdir(), 'botberth-npm-'))
+    const draft = mkdtempSync(`${compiled}.`)
+    folders.push(draft)
+    const project = mkdtempSync(join(tmpdir(), 'botberth-npm-'))
+    folders.push(project)
     writeProject(project)
     await loadNpm(project, draft)
     // It is for its owner alone, in a folder by that user's number. Behind the walls of a bot that is always 1000.
@@ -127,13 +131,15 @@ async function compileNpm() {
       const folder = join(draft, name.replace(/\d+$/, '1000'))
       renameSync(join(draft, name), folder)
       chmodSync(folder, 0o755)
-      for (const file of readdirSync(folder)) chmodSync(join(folder, file), 0o644)
+      const files = readdirSync(folder)
+      if (files.length < compiledLeast) throw new Error('a full disk, which Node.js is silent about')
+      for (const file of files) chmodSync(join(folder, file), 0o644)
     }
     renameSync(draft, compiled)
   } catch {
-    // Somebody else's checkout, or a full disk: all goes as well without it, only slower.
+    // Somebody else's checkout, or we are being stopped: all goes as well without it, only slower.
   } finally {
-    if (project) rmSync(project, { recursive: true, force: true })
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -162,7 +168,11 @@ function loadNpm(project, compiled) {
     stdio: 'ignore',
     timeout: 30_000,
   })
-  return new Promise((resolve, reject) => child.once('close', resolve).once('error', reject))
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    // It fails, but by itself: what ends it does not let it keep anything.
+    child.once('close', (_code, signal) => (signal ? reject(new Error(signal)) : resolve()))
+  })
 }
 
 function say(text) {

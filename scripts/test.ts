@@ -4,9 +4,9 @@
 // `x.slow.db.test.ts`, with PostgreSQL) beside `x.ts`.
 // npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against
 // TEST_DATABASE_URL, but for those that ask it nothing new.
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
@@ -36,6 +36,8 @@ const seenSlowly = new Set([
 ])
 const needMachine = new Set(['many', 'hostile', 'start', 'external', 'attacks', 'firewall', 'network'])
 
+const longestShown = 12
+
 const root = join(import.meta.dirname, '..')
 // Most of what a test process does at first is to compile what the one before it has compiled.
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/compile')
@@ -61,7 +63,10 @@ async function runTests(): Promise<void> {
   const isDbOnly = args.includes('--db-only')
   const needDatabase = all.filter((file) => file.endsWith('.db.test.ts') && !(isDbOnly && askNothingNew.test(file)))
   const others = isDbOnly ? [] : all.filter((file) => !file.endsWith('.db.test.ts'))
-  const together = [...others.filter((file) => needProcesses.test(file)), ...needDatabase]
+  // The large ones mostly take longest: begun last, they would run alone at the end.
+  const together = [...others.filter((file) => needProcesses.test(file)), ...needDatabase].toSorted(
+    (a, b) => statSync(b).size - statSync(a).size,
+  )
   await runFiles(
     'Unit',
     others.filter((file) => !needProcesses.test(file)),
@@ -158,7 +163,14 @@ async function runFiles(title: string, files: string[], mode: Mode): Promise<voi
   events.on('test:fail', ({ details }) => {
     if (details.type !== 'suite') totals.failed++
   })
+  const times: { file: string; seconds: number }[] = []
+  events.on('test:summary', ({ file, duration_ms }) => {
+    if (file !== undefined) times.push({ file, seconds: Math.round(duration_ms / 1000) })
+  })
   await pipeline(events.compose(new spec()), process.stdout, { end: false })
+  const longest = times.toSorted((a, b) => b.seconds - a.seconds).slice(0, longestShown)
+  if (longest.length > 1)
+    console.log(`Longest: ${longest.map(({ file, seconds }) => `${relative(root, file)} ${seconds} s`).join(', ')}`)
   for (const answer of hasToSee ? findUnseen(scratch).filter(hasToSee) : []) {
     console.error(`✖ the contract declares what no test has seen: ${answer}`)
     totals.failed++

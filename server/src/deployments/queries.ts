@@ -474,7 +474,6 @@ export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
     .where('is_release_kept', '=', true)
     .orderBy('id', 'desc')
     .execute()
-  const server = await db.selectFrom('servers').select('release_id').where('bot_id', '=', botId).executeTakeFirst()
   const wanted = await db
     .selectFrom('deployments')
     .select(['id', 'rollback_of', 'previous_release_id'])
@@ -487,6 +486,8 @@ export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
     .where('bot_id', '=', botId)
     .where('step', '<>', 'done')
     .execute()
+  // Last: what was under way a moment ago may have gone back to another.
+  const server = await db.selectFrom('servers').select('release_id').where('bot_id', '=', botId).executeTakeFirst()
   const needed = new Set([
     server?.release_id,
     ...restores.flatMap(({ wanted, previous }) => [wanted?.releaseId, previous?.releaseId]),

@@ -6,9 +6,9 @@ import type { DeploymentLogs } from './logs.ts'
 import { pruneReleases } from './queries.ts'
 
 // Thousands of files may have to go, and a bot that has just been started, or is about to be, has the machine first.
-const pauseMs = 2_000
+const usualPauseMs = 2_000
 const fullnessMax = 0.5
-const dropped = new Error('the bot was deleted')
+const dropped = new Error('not any more')
 
 interface Tools {
   readonly app: App
@@ -19,10 +19,12 @@ interface Tools {
 /** Removes the releases and logs that nobody can come back to, also while the next deployment of the bot is under way. */
 export class Tidying {
   readonly #tools: Tools
+  readonly #pauseMs: number
   readonly #byBot = new Map<string, { hurry: AbortController; done: Promise<void> }>()
 
-  constructor(tools: Tools) {
+  constructor(tools: Tools, pauseMs = usualPauseMs) {
     this.#tools = tools
+    this.#pauseMs = pauseMs
   }
 
   later(botId: string): void {
@@ -44,12 +46,14 @@ export class Tidying {
 
   /** For a deployment that is about to begin: only where the disk is rather full somebody has to wait. */
   async makeRoom(botId: string): Promise<void> {
-    if (!this.#byBot.has(botId)) return
-    const { fullness } = await this.#tools.runtime.disk(botId)
-    if (fullness === undefined || fullness > fullnessMax) await this.now(botId)
+    const fullness = await this.#tools.runtime.fullness(botId)
+    if (fullness !== undefined && fullness <= fullnessMax) return
+    // A server that was killed may have left something.
+    if (fullness !== undefined && !this.#byBot.has(botId)) this.later(botId)
+    await this.now(botId)
   }
 
-  /** All of the bot goes: what has not begun need not. */
+  /** What has not begun need not: all of the bot goes, or the next deployment sees to it. */
   async drop(botId: string): Promise<void> {
     const tidying = this.#byBot.get(botId)
     tidying?.hurry.abort(dropped)
@@ -57,14 +61,14 @@ export class Tidying {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#byBot.keys()].map((botId) => this.now(botId)))
+    await Promise.all([...this.#byBot.keys()].map((botId) => this.drop(botId)))
   }
 
   /** Best effort: the next deployment tries again. */
   async #tidy(botId: string, { signal, before }: { signal: AbortSignal; before: Promise<void> | undefined }) {
     const { app, runtime, logs } = this.#tools
     await before
-    await sleep(pauseMs, undefined, { ref: false, signal }).catch(() => undefined) // somebody is in a hurry
+    await sleep(this.#pauseMs, undefined, { ref: false, signal }).catch(() => undefined) // somebody is in a hurry
     if (signal.reason === dropped) return
     try {
       await runtime.removeReleases(botId, () => pruneReleases(app.pool.db, botId))

@@ -196,4 +196,6 @@ export interface Runtime {
   /** Everything of a bot: its processes, files and releases. */
   remove(botId: string): Promise<void>
   disk(botId: string): Promise<DiskUse>
+  /** Of the bot's own disk, from 0 to 1, without a look at its files. Undefined: it has none. */
+  fullness(botId: string): Promise<number | undefined>
 }

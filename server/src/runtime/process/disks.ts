@@ -235,16 +235,26 @@ export class Disks {
     const folder = this.#folders.bot(botId)
     // A restore has all of the bot's files beside those that it has: that is ours, and for a while.
     if (!this.has(botId)) return { usedBytes: await measure(folder, this.#folders.staged(botId)) }
-    const { blocks, bfree, bavail, bsize, files, ffree } = await statfs(folder)
+    const { blocks, bfree, bsize } = await statfs(folder)
     const usedBytes =
       (blocks - bfree) * bsize - Math.min(outputMb * mebibyte, outputOnDisk(this.#folders.output(botId)))
-    return { usedBytes, fullness: 1 - Math.min(bavail / blocks, ffree / files) }
+    return { usedBytes, fullness: await fullnessOf(folder) }
+  }
+
+  async fullness(botId: string): Promise<number | undefined> {
+    await this.open(botId)
+    return this.has(botId) ? fullnessOf(this.#folders.bot(botId)) : undefined
   }
 
   /** Nothing runs any more: nothing of ours is left on the machine. */
   async close(): Promise<void> {
     if (this.#isPossible && isMountPoint(this.#folders.bots)) await execute(['umount', '-l', this.#folders.bots])
   }
+}
+
+async function fullnessOf(folder: string): Promise<number> {
+  const { blocks, bavail, files, ffree } = await statfs(folder)
+  return 1 - Math.min(bavail / blocks, ffree / files)
 }
 
 async function copyInto(image: string, folder: string): Promise<void> {

@@ -28,7 +28,9 @@ function makeGroups({ isLate = false } = {}) {
       return isFound
     },
     remove: (name) => groups.delete(name),
-    list: (part) => (part === 'bots' ? [...groups.keys()] : []),
+    list: (part) => {
+      return part === 'bots' ? [...groups.keys()] : []
+    },
     tidy: () => undefined,
   }
   const refuse = (is: boolean) => (isRefused = is)
@@ -94,12 +96,25 @@ test('a limit that cannot be set back is tried again', () => {
   refuse(false)
   mock.timers.tick(1_000)
   assert.equal(groups.get('a'), 0.5)
+  refuse(true)
+  limiter.sweep(new Map([['a', 0.25]]))
+  refuse(false)
+  mock.timers.tick(1_000)
+  assert.equal(groups.get('a'), 0.25)
+})
+
+test('a limit that cannot be set back does not keep the server from ending', () => {
+  const { limiter, refuse } = makeGroups()
+  limiter.enter('a', 'bots', { botId: 'x', limits })
+  refuse(true)
+  limiter.close()
 })
 
 test('one that has ended is not heard of again', () => {
   const { groups, limiter } = makeGroups()
   limiter.enter('a', 'bots', { botId: 'x', limits })
   limiter.leave('a', 'bots')
+  groups.set('a', 64)
   mock.timers.tick(2 * startMs)
-  assert.deepEqual([...groups], [])
+  assert.equal(groups.get('a'), 64)
 })

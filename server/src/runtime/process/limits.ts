@@ -79,10 +79,21 @@ export class GroupLimiter {
     if (!lifted) return
     clearTimeout(lifted.timer)
     this.#lifted.delete(name)
-    const { cpus: cores } = lifted
-    // It has ended; or the machine has no file left to open just now, and nobody but us knows that it has too much.
-    if (this.#trySet(name, cores) || !this.#cgroups.list('bots').includes(name)) return
+    this.#limit(name, lifted.cpus)
+  }
+
+  /** The machine may have no file left to open just now, and nobody but us knows that it has too much. */
+  #limit(name: string, cores: number): void {
+    if (this.#trySet(name, cores) || this.#isGone(name) || this.#isClosed) return
     this.#later(name, cores, { ms: settleRetryMs, run: () => this.#settle(name) })
+  }
+
+  #isGone(name: string): boolean {
+    try {
+      return !this.#cgroups.list('bots').includes(name)
+    } catch {
+      return false // nobody can tell: then it is tried again
+    }
   }
 
   /** Nothing of it is left, also of what nobody waited for. */
@@ -122,7 +133,7 @@ export class GroupLimiter {
     for (const name of this.#cgroups.list('bots')) {
       const cores = known.get(name)
       if (!known.has(name)) this.leave(name, 'bots')
-      else if (cores !== undefined) this.#cgroups.setCpus(name, 'bots', cores)
+      else if (cores !== undefined) this.#limit(name, cores)
     }
   }
 }

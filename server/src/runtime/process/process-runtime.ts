@@ -669,6 +669,10 @@ export class ProcessRuntime implements Runtime {
     if (existsSync(this.#folders.staged(botId))) await this.#staged(botId, name).remove()
   }
 
+  fullness(botId: string): Promise<number | undefined> {
+    return this.#disks.fullness(botId)
+  }
+
   async disk(botId: string): Promise<DiskUse> {
     const use = await this.#disks.use(botId)
     if (use.fullness === undefined) this.#plainBytes.set(botId, use.usedBytes)

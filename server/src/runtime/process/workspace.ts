@@ -262,16 +262,17 @@ const copying = { env: systemEnv, timeoutMs: 300_000 }
 
 // Both have to succeed.
 const packAndUnpack = `
-code=$({ { tar -C "$1" -cf - .; echo $? >&3; } | tar -C "$2" --no-same-owner -xpf - >&2; } 3>&1) && [ "$code" = 0 ]`
+code=$({ { "$0" -C "$1" -cf - .; echo $? >&3; } | "$0" -C "$2" --no-same-owner -xpf - >&2; } 3>&1) && [ "$code" = 0 ]`
 
 /** To another file system, as ours. One reads while the other writes, which `cp` does by turns. */
 async function copyAcross(from: string, to: string): Promise<void> {
-  if (findProgram('tar') === undefined) {
+  const tar = findProgram('tar')
+  if (tar === undefined) {
     await run(['cp', '-a', '--no-preserve=ownership', '-T', '--', from, to], copying)
     return
   }
   await mkdir(to)
-  await run(['sh', '-c', packAndUnpack, 'sh', from, to], copying)
+  await run(['sh', '-c', packAndUnpack, tar, from, to], copying)
 }
 
 /** Without walls nothing can be mounted: a link has to do. */

@@ -141,7 +141,7 @@ function label(plan: BotPlan): void {
 }
 
 function labelOf({ address, megabitsMax }: BotPlan, inode: number): string {
-  return `botberth ${address} ${inode} ${megabitsMax}+${downloadSeconds}`
+  return `botberth ${address} ${inode} ${megabitsMax}+${downloadSeconds}+${queueSeconds}`
 }
 
 function withoutCap(text: string): string {

@@ -20,7 +20,8 @@ function makeBadDisk(): string | undefined {
   truncateSync(image, 64 * mebibyte)
   const mount = () => execFileSync('mount', ['-o', 'loop', image, folder], { stdio: 'pipe' })
   try {
-    execFileSync('mkfs.ext4', ['-q', '-F', '-J', 'size=4', image], { stdio: 'pipe' })
+    // With large blocks it is one group: else folders are put anywhere, also where nothing can be read any more.
+    execFileSync('mkfs.ext4', ['-q', '-F', '-b', '4096', '-J', 'size=4', image], { stdio: 'pipe' })
     mount()
   } catch {
     return undefined // not as root, or not in such a container

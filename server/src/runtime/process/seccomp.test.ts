@@ -356,9 +356,10 @@ import ctypes, json, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 def call(number, *args):
+    all = [*args, 0, 0, 0, 0, 0, 0][:6] # what is left out is whatever stands in the register
     child = os.fork()
     if child == 0:
-        failed = libc.syscall(ctypes.c_long(number), *map(ctypes.c_ulong, args)) == -1
+        failed = libc.syscall(ctypes.c_long(number), *map(ctypes.c_ulong, all)) == -1
         os._exit(ctypes.get_errno() if failed else 0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 print(json.dumps([call(*row) for row in json.loads(sys.argv[1])]))`

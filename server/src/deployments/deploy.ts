@@ -141,7 +141,7 @@ async function build(deployer: Deployer, { id }: Work, signal: AbortSignal): Pro
       })
     if (plan.install)
       await step(deployer, work, 'installing', (context) =>
-        install(plan, workspace, { ...context, run, makeRoom: () => deployer.tidying.now(work.bot_id) }),
+        install(plan, workspace, { ...context, run, tidyUp: () => deployer.tidying.now(work.bot_id) }),
       )
     if (plan.build.length > 0)
       await step(deployer, work, 'building', async (context) => {
@@ -265,21 +265,22 @@ async function install(
     run,
     say,
     phase,
-    makeRoom,
+    tidyUp,
   }: Context & {
     run: (argv: readonly string[], context: Context & { isShared?: boolean }) => Promise<void>
-    makeRoom: () => Promise<void>
+    /** What is left of earlier ones makes room. */
+    tidyUp: () => Promise<void>
   },
 ): Promise<void> {
   const { argv, cache } = plan.install ?? { argv: [] }
   // A build may write into its dependencies; a bot that is only started does not.
   const options = { isWritable: plan.build.length > 0 }
-  if (options.isWritable) await makeRoom()
+  if (options.isWritable) await tidyUp()
   if (cache && (await workspace.useCache(cache, options))) {
     say('The dependencies are the same as before: they are used again')
     return
   }
-  await makeRoom()
+  await tidyUp()
   say(`$ ${argv.join(' ')}`)
   await run(argv, { say, phase, isShared: cache?.isShared ?? false })
   if (cache) await workspace.fillCache(cache, options)

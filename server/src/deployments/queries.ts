@@ -494,17 +494,11 @@ export async function pruneReleases(db: Db, botId: string): Promise<string[]> {
     ...wanted.flatMap((row) => [row.id, row.rollback_of, row.previous_release_id]),
   ])
   const all = rows.map(({ id }) => id)
-  const kept = all.filter((id, index) => index < releasesKept || needed.has(id))
-  if (kept.length < all.length)
-    await db
-      .updateTable('deployments')
-      .set({ is_release_kept: false })
-      .where(
-        'id',
-        'in',
-        all.filter((id) => !kept.includes(id)),
-      )
-      .execute()
+  const isKept = (id: string, index: number) => index < releasesKept || needed.has(id)
+  const kept = all.filter(isKept)
+  const spare = all.filter((id, index) => !isKept(id, index))
+  if (spare.length > 0)
+    await db.updateTable('deployments').set({ is_release_kept: false }).where('id', 'in', spare).execute()
   return [...new Set([...kept, ...[...needed].filter((id) => typeof id === 'string')])]
 }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, type StatsFs, statSync } from 'node:fs'
 import { mkdir, rename, rm, rmdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../../lib/app-error.ts'
@@ -235,15 +235,16 @@ export class Disks {
     const folder = this.#folders.bot(botId)
     // A restore has all of the bot's files beside those that it has: that is ours, and for a while.
     if (!this.has(botId)) return { usedBytes: await measure(folder, this.#folders.staged(botId)) }
-    const { blocks, bfree, bsize } = await statfs(folder)
+    const stats = await statfs(folder)
     const usedBytes =
-      (blocks - bfree) * bsize - Math.min(outputMb * mebibyte, outputOnDisk(this.#folders.output(botId)))
-    return { usedBytes, fullness: await fullnessOf(folder) }
+      (stats.blocks - stats.bfree) * stats.bsize -
+      Math.min(outputMb * mebibyte, outputOnDisk(this.#folders.output(botId)))
+    return { usedBytes, fullness: fullnessOf(stats) }
   }
 
   async fullness(botId: string): Promise<number | undefined> {
     await this.open(botId)
-    return this.has(botId) ? fullnessOf(this.#folders.bot(botId)) : undefined
+    return this.has(botId) ? fullnessOf(await statfs(this.#folders.bot(botId))) : undefined
   }
 
   /** Nothing runs any more: nothing of ours is left on the machine. */
@@ -252,8 +253,7 @@ export class Disks {
   }
 }
 
-async function fullnessOf(folder: string): Promise<number> {
-  const { blocks, bavail, files, ffree } = await statfs(folder)
+function fullnessOf({ blocks, bavail, files, ffree }: StatsFs): number {
   return 1 - Math.min(bavail / blocks, ffree / files)
 }
 

@@ -10,7 +10,7 @@ import { StepError } from '../../lib/step-error.ts'
 import type { DependencyCache, Task, Workspace } from '../runtime.ts'
 import { addUses, canShare } from './caches.ts'
 import type { Confinement } from './confinement.ts'
-import { type Folders, removeTree } from './folders.ts'
+import { type Folders, goneEnding, removeTree } from './folders.ts'
 import { type Sandbox, systemPath, type View } from './sandbox.ts'
 import { findProgram } from './toolchain.ts'
 
@@ -206,7 +206,7 @@ export class ProcessWorkspace implements Workspace {
 
   /** What is in the way goes with old releases: there may be thousands of files, and somebody waits for this one. */
   async #putAside(path: string): Promise<void> {
-    const aside = `${this.folder}.${this.#asides.length}.gone`
+    const aside = `${this.folder}.${this.#asides.length}${goneEnding}`
     this.#asides.push(aside)
     await removeTree(aside)
     await rename(path, aside).catch((error: NodeJS.ErrnoException) => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestServer } from './api.ts'
 
 export interface Answer {
@@ -26,6 +27,17 @@ export async function call(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Record<string, unknown> }
+}
+
+/** The same request from many at once. Whoever is told that the server has too much to do tries again, as clients do. */
+export function race(many: number, send: () => Promise<Answer>): Promise<Answer[]> {
+  const insist = async (triesLeft: number): Promise<Answer> => {
+    const answer = await send()
+    if (answer.status !== 503 || triesLeft === 0) return answer
+    await sleep(1000)
+    return insist(triesLeft - 1)
+  }
+  return Promise.all(Array.from({ length: many }, () => insist(5)))
 }
 
 /** The one array of a list's answer. */

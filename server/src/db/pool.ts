@@ -21,7 +21,10 @@ interface Options {
 
 const probeIntervalMs = 100
 const heartbeatMs = 5_000
-const connectTimeoutMs = 3_000
+// How long the sentinel waits for an answer, and others for a connection. A machine that does too much at once needs
+// seconds for either; taken for a database that is away, that would cost whoever asks at that moment an answer.
+const answerTimeoutMs = 5_000
+const connectTimeoutMs = 8_000
 // A database that hangs does not keep this limit; then the sentinel notices and cuts the connections.
 // A statement of ours takes milliseconds; one that takes this long holds a connection that others wait for.
 const statementTimeoutMs = 15_000
@@ -53,12 +56,12 @@ export class Pool {
     this.#log = log
     this.#connection = {
       ...connection,
-      connectionTimeoutMillis: connectTimeoutMs,
       keepAlive: true,
       application_name: 'botberth',
     }
     this.#pool = new pg.Pool({
       ...this.#connection,
+      connectionTimeoutMillis: connectTimeoutMs,
       max: connectionsMax,
       idleTimeoutMillis: 60_000,
       statement_timeout: statementTimeoutMs,
@@ -188,7 +191,11 @@ export class Pool {
   }
 
   async #openSentinel(): Promise<pg.Client> {
-    const client = new pg.Client({ ...this.#connection, query_timeout: connectTimeoutMs })
+    const client = new pg.Client({
+      ...this.#connection,
+      connectionTimeoutMillis: answerTimeoutMs,
+      query_timeout: answerTimeoutMs,
+    })
     client.on('error', () => {}) // `end` follows, and says all there is to know
     try {
       await client.connect()

@@ -173,10 +173,10 @@ function environment(): Record<string, string> {
 
 /** Only `clone` tells which branch the remote's HEAD is without asking twice. */
 async function cloneHead(git: Git, url: string, { into }: FetchRequest): Promise<FetchedCommit> {
-  const options = ['--quiet', '--depth=1', '--single-branch', '--no-tags', '--template=', '--no-recurse-submodules']
+  const options = ['--quiet', '--depth=1', '--single-branch', '--no-tags', '--template=', '--no-checkout']
   await git(['clone', ...options, '--', url, '.'])
   const head = await readFile(join(into, '.git', 'HEAD'), 'utf8')
-  return { ...(await readCommit(git, 'HEAD')), branch: /^ref: refs\/heads\/(.+)\n$/.exec(head)?.[1] ?? null }
+  return { ...(await checkOut(git, 'HEAD')), branch: /^ref: refs\/heads\/(.+)\n$/.exec(head)?.[1] ?? null }
 }
 
 /** `clone` cannot be asked for a commit, and is slower. What `git init` would make is written by hand, to save a process. */
@@ -188,9 +188,14 @@ async function fetchNamed(git: Git, url: string, { branch, commit, into }: Fetch
   await writeFile(join(folder, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = false\n')
   const wanted = `${commit ?? `refs/heads/${branch}`}:refs/fetched`
   await git([...here, 'fetch', '--quiet', '--depth=1', '--no-tags', '--no-write-fetch-head', '--', url, wanted])
-  const checkOut = git([...here, 'read-tree', '--reset', '-u', 'refs/fetched'])
-  const [fetched] = await settleAll([readCommit(git, 'refs/fetched'), checkOut])
-  return { ...fetched, branch: branch ?? null }
+  return { ...(await checkOut(git, 'refs/fetched')), branch: branch ?? null }
+}
+
+/** Its files are written while it is read. */
+async function checkOut(git: Git, ref: string): Promise<{ commitSha: string; commitMsg: string }> {
+  const written = git([...here, 'read-tree', '--reset', '-u', ref])
+  const [commit] = await settleAll([readCommit(git, ref), written])
+  return commit
 }
 
 /** Like `Promise.all`, but nothing runs on when it throws: the folder may be removed then. */

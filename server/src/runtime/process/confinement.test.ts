@@ -43,7 +43,7 @@ test('a build is the bot’s user, and what it shares with others is nobody’s'
     argv: [
       'sh',
       '-c',
-      'echo changed >>source && umask 077 && mkdir node_modules && echo x >node_modules/x && stat -c %u .',
+      'echo changed >>source && umask 077 && mkdir node_modules && echo x >node_modules/x && chmod ug+s node_modules/x && stat -c %u .',
     ],
     releaseEnv: {},
     env: {},
@@ -55,7 +55,7 @@ test('a build is the bot’s user, and what it shares with others is nobody’s'
   await workspace.fillCache(cache, { isWritable: false })
   await workspace.keep()
   const { uid, mode } = statSync(join(host.dataDir, 'dependencies/shared/x'))
-  assert.deepEqual([uid, mode & 0o777], [0, 0o644])
+  assert.deepEqual([uid, mode & 0o7777], [0, 0o644])
 
   const other = await host.startBot(
     'cat node_modules/x; touch node_modules/y || echo refused',

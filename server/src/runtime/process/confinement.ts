@@ -83,7 +83,12 @@ export class Confinement {
   /** Nobody's any more: for all to read. */
   async share(folder: string): Promise<void> {
     await chownTree(folder, 0)
-    await run(['chmod', '-R', 'a+rX,go-w', '--', folder], { env: systemEnv, timeoutMs: 60_000 })
+    await this.open(folder)
+  }
+
+  /** What is ours already: for all to read, for nobody to write, and nothing that runs as its owner. */
+  async open(folder: string): Promise<void> {
+    await run(['chmod', '-R', 'a+rX,go-w,ug-s', '--', folder], { env: systemEnv, timeoutMs: 60_000 })
   }
 
   /** Undefined: it never ran here. */

@@ -271,7 +271,10 @@ test('dependencies that are shared are copied off the disk, once and whole', asy
   const install = async ({ isWritable }: { isWritable: boolean }, key = cache.key) => {
     const workspace = await host.prepare()
     if (await workspace.useCache({ ...cache, key }, { isWritable })) return { workspace, isFound: true }
-    await run(workspace, 'mkdir -p node_modules/m; echo "module.exports = 42" >node_modules/m/index.js')
+    await run(
+      workspace,
+      'mkdir -p node_modules/m; echo "module.exports = 42" >node_modules/m/index.js; chmod -R 6777 node_modules/m',
+    )
     await workspace.fillCache({ ...cache, key }, { isWritable })
     return { workspace, isFound: false }
   }
@@ -285,7 +288,10 @@ test('dependencies that are shared are copied off the disk, once and whole', asy
   await run(writable.workspace, `${works} && echo x >node_modules/own`)
   const shared = join(host.dataDir, 'dependencies', 'k2')
   assert.deepEqual(readdirSync(shared), ['m'])
-  assert.deepEqual([statSync(shared).uid, statSync(join(shared, 'm')).mode & 0o022], [0, 0])
+  for (const name of ['m', 'm/index.js']) {
+    const { uid, mode } = statSync(join(shared, name))
+    assert.deepEqual([uid, (mode & 0o7777).toString(8)], [0, '755'])
+  }
   for (const { workspace } of [...both, later, writable]) await workspace.discard()
 })
 

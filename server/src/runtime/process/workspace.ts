@@ -182,7 +182,7 @@ export class ProcessWorkspace implements Workspace {
     this.caches.add(draft)
     await removeTree(draft)
     await copyAcross(from, draft)
-    await this.#confinement?.share(draft)
+    await this.#confinement?.open(draft)
     // Another bot with the same dependencies may have been faster.
     await rename(draft, to).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error

@@ -47,11 +47,12 @@ export const PageQuery = Type.Object({
 
 export const Deleted = Type.Object({ id: Type.String(), deleted: Type.Literal(true) })
 
-/** A name that people give: something visible, no control characters. */
+/** A name that people give: something visible, no control characters. Spaces around it do not count. */
 export function Name(charactersMax: number) {
   return Type.String({
     minLength: 1,
     maxLength: charactersMax,
+    'x-trim': true,
     pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]+$',
     'x-takes': `1 to ${charactersMax} characters, not only spaces, no control or direction characters`,
   })

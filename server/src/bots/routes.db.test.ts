@@ -13,6 +13,8 @@ async function create(server: TestServer, as: Person, body: unknown) {
 test('a bot is made with a name and a type, and answers with everything the contract names', async () => {
   const server = await startTestServer()
   const ann = await signIn(server, 'ann')
+  const longest = await create(server, ann, { name: `  ${'🤖'.repeat(128)}  `, type: 'custom' })
+  assert.deepEqual([longest.status, longest.body['name']], [201, '🤖'.repeat(128)])
   const { status, body, headers } = await create(server, ann, { name: '  My bot ', type: 'custom' })
   assert.equal(status, 201)
   assert.match(String(body['id']), /^bot_[0-9a-z]{26}$/)
@@ -75,6 +77,7 @@ test('wrong bodies name what is wrong', async () => {
   assert.deepEqual(await pointers({}), ['/name', '/type'])
   assert.deepEqual(await pointers({ name: 'x', type: 'docker' }), ['/type'])
   assert.deepEqual(await pointers({ name: ' ', type: 'custom' }), ['/name'])
+  assert.deepEqual(await pointers({ name: `\u00a0${'x'.repeat(129)} `, type: 'custom' }), ['/name'])
   assert.deepEqual(await pointers({ name: 'x', type: 'git' }), ['/gitUrl'])
   assert.deepEqual(await pointers({ name: 'x', type: 'git', gitUrl: 'file:///etc' }), ['/gitUrl'])
   assert.deepEqual(await pointers({ name: 'x', type: 'git', gitUrl: '--upload-pack=id', gitBranch: '-x' }), [

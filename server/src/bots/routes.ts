@@ -113,7 +113,8 @@ export function botRoutes(api: Api, app: App, hooks: BotHooks): void {
   })
 
   api.handle('deleteBot', async ({ caller, params, db }) => {
-    await deleteBot(db, caller.userId, params.id)
+    // Whoever else changes its rows may begin at another end.
+    await tx(db, (db) => deleteBot(db, caller.userId, params.id))
     await hooks.deleted(params.id)
     return { id: params.id, deleted: true as const }
   })

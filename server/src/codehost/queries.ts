@@ -204,7 +204,10 @@ export async function supersedePushes(
     .where('id', '<>', besides)
     .returning('id')
     .execute()
-  for (const { id } of superseded) await wake(db, 'state', id)
+  for (const { id } of superseded) {
+    await wake(db, 'state', id)
+    await wake(db, 'cancel', id) // it may be in line for a place to be built in, which others can have
+  }
 }
 
 /** Which links something happened to: of one repository, of one installation, or of both. */

@@ -13,6 +13,7 @@ import { readVariables } from '../servers/variables.ts'
 import { readProject } from '../source/folder.ts'
 import { type FetchedCommit, type FetchRequest, fetchCommit } from '../source/git.ts'
 import { Globs } from '../source/glob.ts'
+import { listLeftOut } from '../source/npm-lock.ts'
 import { makePlan, type Plan } from '../source/plan.ts'
 import { readWatched } from '../source/project-config.ts'
 import { lastBytes } from '../webhooks/events.ts'
@@ -20,6 +21,7 @@ import { Canceled, type Context, CrashedAtStart, type Deployer, limitsMs, NotNow
 import {
   changeDeployment,
   endStep,
+  enterStep,
   failDeployment,
   findUnfinished,
   putOffDeployment,
@@ -92,6 +94,7 @@ async function advance(deployer: Deployer, work: Work, signal: AbortSignal): Pro
   const isBuilt = work.rollback_of !== null || work.release !== null
   // Only what is heavy takes one of the machine's places: a start is mostly waiting.
   if (!isBuilt) await deployer.builds.run(() => build(deployer, work, signal), signal)
+  signal.throwIfAborted()
   const built = await begin(deployer, work.id)
   if (built) await step(deployer, built, 'starting', (context) => swap(deployer, { ...built, ...context }))
 }
@@ -272,7 +275,7 @@ async function install(
     tidyUp: () => Promise<void>
   },
 ): Promise<void> {
-  const { argv, cache } = plan.install ?? { argv: [] }
+  const { argv, cache, optional } = plan.install ?? { argv: [] }
   // A build may write into its dependencies; a bot that is only started does not.
   const options = { isWritable: plan.build.length > 0 }
   if (options.isWritable) await tidyUp()
@@ -283,7 +286,10 @@ async function install(
   await tidyUp()
   say(`$ ${argv.join(' ')}`)
   await run(argv, { say, phase, isShared: cache?.isShared ?? false })
-  if (cache) await workspace.fillCache(cache, options)
+  const leftOut = optional ? listLeftOut(optional.paths, readProject(workspace.folder).read(optional.listedIn)) : []
+  if (leftOut.length > 0)
+    say(`Optional packages could not be had (${leftOut.slice(0, 5).join(', ')}): the next deployment installs anew`)
+  else if (cache) await workspace.fillCache(cache, options)
 }
 
 /** Its status, its entry in `steps` and its lines in the log. */
@@ -300,7 +306,7 @@ async function step(
     await changeDeployment(db, work.id, { steps: withStep(steps, endStep(entry, status, app.clock.now())) })
   }
   const { steps } = (await findUnfinished(db, work.id)) ?? { steps: [] }
-  if (!(await changeDeployment(db, work.id, { status: name, steps: withStep(steps, entry) }))) throw new Canceled()
+  if (!(await enterStep(db, work.id, { status: name, steps: withStep(steps, entry) }))) throw new Canceled()
   const say: Context['say'] = (text, stream = 'system') => logs.write(work, { stream, phase: name, text })
   try {
     await run({ phase: name, say })
@@ -362,10 +368,8 @@ async function end({ app, logs }: Deployer, work: Work, error: unknown): Promise
     ? `${error.message}${error instanceof AwayError ? ` It was tried for ${awayMs / 3_600_000} hours. Deploy again when it is back.` : ''}`
     : 'Something went wrong on this server. Its operator finds the reason in its log.'
   const lines = logs.read(work, { limit: 50 }).data.map(({ text }) => text)
-  const lastLog = lastBytes(
-    isForeseen && error instanceof CrashedAtStart ? error.lastLog : lines.join('\n'),
-    lastLogBytesMax,
-  )
+  const words = isForeseen && error instanceof CrashedAtStart ? error.lastLog : lines.join('\n')
+  const lastLog = lastBytes(words, lastLogBytesMax)
   logs.write(work, { stream: 'system', phase: 'failed', text: message })
   await failDeployment(app.pool.db, id, { status: 'failed', error: { code, message, lastLog }, now })
 }

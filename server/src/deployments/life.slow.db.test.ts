@@ -110,7 +110,7 @@ console.log('kept ' + fs.readFileSync('kept.txt') + ' old ' + fs.existsSync('old
   test('a release that dies in its first seconds gives way to the one before it', async () => {
     const bot = await makeGitBot('dies', { 'index.js': program('good') })
     await bot.deploy()
-    await git.commit('dies', { 'index.js': "console.log('I die'); process.exit(5)" })
+    await git.commit('dies', { 'index.js': "console.log('I die' + String.fromCharCode(0)); process.exit(5)" })
     const failed = await bot.deploy()
     const error = failed['error'] as { code: string; lastLog: string }
     assert.deepEqual([failed['status'], error.code], ['failed', 'crashed_at_start'])
@@ -247,6 +247,11 @@ console.log('kept ' + fs.readFileSync('kept.txt') + ' old ' + fs.existsSync('old
       'the restart',
       async () => (await bot.lines()).filter((line) => line.startsWith('release second')).length === 2,
     )
+    await bot.ask('POST @/power', { signal: 'stop' })
+    await bot.untilState('offline')
+    const again = await bot.ask('POST #/rollback', { deploymentId: first['id'] })
+    assert.equal((await bot.ended(again.body['id']))['status'], 'failed')
+    assert.equal(await bot.state(), 'offline', 'what was stopped stays so')
   })
 
   test('a build that floods its log holds nobody up', async () => {
@@ -278,7 +283,7 @@ more()`
     assert.equal(new Set(numbers).size, numbers.length)
   })
 
-  test('a bot that is deleted while its deployment waits for a place is gone at once', async () => {
+  test('a deployment that waits for a place can be canceled for what is behind it, and its bot be deleted', async () => {
     const slow = { 'index.js': program('x'), 'package.json': JSON.stringify({ scripts: { build: 'sleep 30' } }) }
     const builders = await Promise.all(['slow-1', 'slow-2'].map((name) => makeGitBot(name, slow)))
     const bot = await makeGitBot('waiting', { 'index.js': program('x') })
@@ -288,7 +293,13 @@ more()`
       const all = await Promise.all(builders.map(({ ask }) => ask('GET #/deployments')))
       return all.every(({ body }) => (body['data'] as { status: string }[])[0]?.status === 'building')
     })
-    await bot.ask('POST /deployments', { botId: bot.id })
+    const ask = async () => String((await bot.ask('POST /deployments', { botId: bot.id })).body['id'])
+    const waiting = await ask()
+    const all = (await bot.ask('GET #/deployments')).body['data'] as { id: string }[]
+    const back = await bot.ask('POST #/rollback', { deploymentId: all.at(-1)?.id })
+    assert.equal((await bot.ask(`POST /deployments/${waiting}/cancel`)).body['status'], 'canceled')
+    assert.equal((await bot.ended(back.body['id']))['status'], 'succeeded', 'it needs no place')
+    await ask()
     assert.equal((await bot.ask('DELETE #')).status, 200)
     assert(!(await server.work.runtime.list()).some(({ botId }) => botId === bot.id))
     for (const { ask } of builders) await ask('DELETE #')

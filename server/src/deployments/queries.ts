@@ -331,6 +331,28 @@ export async function changeDeployment(db: Db, id: string, changes: Changes): Pr
   return changed !== undefined
 }
 
+/** False if it is over or to be canceled. Once it is being started that is too late. */
+export async function enterStep(
+  db: Db,
+  id: string,
+  changes: { status: DeploymentStatus; steps: string },
+): Promise<boolean> {
+  const changed = await db
+    .updateTable('deployments')
+    .set(changes)
+    .where('id', '=', id)
+    .where('status', 'in', unfinished)
+    .where(sql<boolean>`(status = 'starting' or not is_cancel_wanted)`)
+    .returning(waking('state', id).as('told'))
+    .executeTakeFirst()
+  return changed !== undefined
+}
+
+/** Until the end of the transaction its state stays as it is read after this. */
+export async function lockDeployment(db: Db, id: string): Promise<void> {
+  await sql`select 1 from deployments where id = ${id} for update`.execute(db)
+}
+
 /** The digest of each of a bot's sealed values, by its key. */
 const variableDigests = (botId: string) =>
   sql<string>`(select coalesce(jsonb_object_agg(key, encode(sha256(value), 'hex')), '{}') from startup_variables where bot_id = ${botId})`
@@ -390,8 +412,11 @@ export async function completeDeployment(db: Db, work: Work, now: Date): Promise
   })
 }
 
-/** Those that were asked for before this one, and were put off: they would undo what is newer. */
-async function supersedeOvertaken(db: Db, { id, bot_id }: Work, now: Date): Promise<void> {
+/**
+ * Those that were asked for before this one, and were put off: they would undo what is newer. What somebody asked for
+ * is done all the same, unless it would undo a rollback: it takes what is newest by then.
+ */
+async function supersedeOvertaken(db: Db, { id, bot_id, rollback_of }: Work, now: Date): Promise<void> {
   const message = 'It waited, and a later deployment was done meanwhile.'
   const rows = await db
     .updateTable('deployments')
@@ -403,6 +428,7 @@ async function supersedeOvertaken(db: Db, { id, bot_id }: Work, now: Date): Prom
     .where('bot_id', '=', bot_id)
     .where('status', '=', 'queued')
     .where('id', '<', id)
+    .where((is) => is.or([is('is_push', '=', true), is.val(rollback_of !== null)]))
     .returning('id')
     .execute()
   for (const row of rows) await wake(db, 'state', row.id)
@@ -442,8 +468,16 @@ export async function failDeployment(
   id: string,
   { status, error, now }: { status: DeploymentStatus & ('failed' | 'canceled'); error?: object; now: Date },
 ): Promise<boolean> {
-  return changeDeployment(db, id, { status, finished_at: now, ...(error && { error: JSON.stringify(error) }) })
+  return changeDeployment(db, id, {
+    status,
+    finished_at: now,
+    ...(error && { error: JSON.stringify(error, storable) }),
+  })
 }
+
+/** What bots and builds print may hold characters that the database does not take. */
+const storable = (_key: string, value: unknown) =>
+  typeof value === 'string' ? value.replaceAll('\0', '\ufffd').toWellFormed() : value
 
 /** Ends a push that changed nothing of concern, unless it has got other changes to bring along meanwhile. */
 export async function skipDeployment(

@@ -6,7 +6,15 @@ import { call } from '../../test/call.ts'
 import { signIn } from '../../test/people.ts'
 import { tx } from '../db/tx.ts'
 import { newId } from '../lib/ids.ts'
-import { completeDeployment, findUnfinished, listNext, putOffDeployment } from './queries.ts'
+import {
+  changeDeployment,
+  completeDeployment,
+  enterStep,
+  failDeployment,
+  findUnfinished,
+  listNext,
+  putOffDeployment,
+} from './queries.ts'
 
 const server = await startTestServer()
 const { pool, clock } = server
@@ -79,6 +87,39 @@ test('what was overtaken while it waited is not deployed over what is newer', as
       ['queued', null],
     ],
   )
+})
+
+test('what somebody asked for is done all the same, unless it would undo a rollback', async () => {
+  const botId = await makeBot()
+  const target = await insert(botId, { status: 'succeeded' })
+  const asked = await insert(botId, { waitMs: 60_000 })
+  const done = await insert(botId, { status: 'starting' })
+  const work = await workOf(done)
+  await tx(pool.db, (db) => completeDeployment(db, work, clock.now()))
+  assert.equal((await stateOf(asked))?.status, 'queued')
+  const back = await insert(botId, { status: 'starting' })
+  await pool.query('update deployments set rollback_of = $1 where id = $2', [target, back])
+  const rollback = await workOf(back)
+  await tx(pool.db, (db) => completeDeployment(db, rollback, clock.now()))
+  assert.equal((await stateOf(asked))?.code, 'overtaken')
+})
+
+test('one that is to be canceled enters no further step, unless it is being started', async () => {
+  const botId = await makeBot()
+  const id = await insert(botId, { status: 'building' })
+  const enter = () => enterStep(pool.db, id, { status: 'starting', steps: '[]' })
+  await changeDeployment(pool.db, id, { is_cancel_wanted: true })
+  assert.equal(await enter(), false)
+  await changeDeployment(pool.db, id, { status: 'starting' })
+  assert.equal(await enter(), true)
+})
+
+test('a failure is written down whatever was printed last', async () => {
+  const id = await insert(await makeBot(), { status: 'building' })
+  const error = { code: 'build_failed', message: 'x', lastLog: 'a\0b \ud83d' }
+  assert(await failDeployment(pool.db, id, { status: 'failed', error, now: clock.now() }))
+  const [row] = await pool.query<{ error: typeof error }>('select error from deployments where id = $1', [id])
+  assert.equal(row?.error.lastLog, 'a\ufffdb \ufffd')
 })
 
 test('a push that is put off gives way to a newer one that waits already, which brings along what it changed', async () => {

@@ -15,6 +15,7 @@ import {
   getOwnedDeployment,
   insertDeployment,
   listDeployments,
+  lockDeployment,
   variableChanges,
 } from './queries.ts'
 
@@ -53,16 +54,18 @@ export function deploymentRoutes(api: Api, app: App, { logs, nodeId }: { logs: D
 
   api.handle('cancelDeployment', ({ caller, params }) =>
     tx(app.pool.db, async (db) => {
+      await getOwnedDeployment(db, caller.userId, params.id)
+      await lockDeployment(db, params.id)
       const deployment = await getOwnedDeployment(db, caller.userId, params.id)
       const now = app.clock.now()
       if (deployment.status === 'queued') await failDeployment(db, deployment.id, { status: 'canceled', now })
-      else if (['fetching', 'installing', 'building'].includes(deployment.status)) {
+      else if (['fetching', 'installing', 'building'].includes(deployment.status))
         await changeDeployment(db, deployment.id, { is_cancel_wanted: true })
-        await wake(db, 'cancel', deployment.id)
-      } else if (deployment.status !== 'canceled')
+      else if (deployment.status !== 'canceled')
         throw new AppError('invalid_state', {
           detail: `The deployment is ${deployment.status}: it is too late to cancel it.`,
         })
+      await wake(db, 'cancel', deployment.id)
       return deploymentJson(await getOwnedDeployment(db, caller.userId, params.id))
     }),
   )

@@ -26,6 +26,7 @@ export async function swap(deployer: Deployer, work: Work & Context): Promise<vo
 
 async function swapExclusively(deployer: Deployer, work: Work & Context): Promise<void> {
   const releaseId = work.rollback_of ?? work.id
+  if (work.rollback_of !== null) await checkTarget(deployer, work, releaseId)
   const server = await take(deployer, work, releaseId)
   let trial: Trial
   try {
@@ -40,6 +41,14 @@ async function swapExclusively(deployer: Deployer, work: Work & Context): Promis
   const how = trial.exit === 'recorded' ? '' : describeExit(trial.exit)
   throw new CrashedAtStart(`The new release ended within its first ${trialMs / 1000} seconds${how}.`, lastLog)
 }
+
+/** Before anything is touched: a bot that was stopped stays as it is. What is under way already goes back instead. */
+async function checkTarget({ app, runtime }: Deployer, work: Work, releaseId: string): Promise<void> {
+  if (await runtime.hasRelease(work.bot_id, releaseId)) return
+  if ((await findServer(app.pool.db, work.bot_id))?.deployment_id !== work.id) throw releaseGone()
+}
+
+const releaseGone = () => new StepError('release_gone', 'The files of that release are no longer there.')
 
 /** From here on nobody else starts or stops this server. */
 async function take({ app }: Deployer, work: Work, releaseId: string): Promise<Server> {
@@ -92,8 +101,7 @@ async function tryRelease(
 ): Promise<Trial> {
   let instance = server.instance_id
   if (!server.is_swapped) {
-    if (!(await runtime.hasRelease(work.bot_id, releaseId)))
-      throw new StepError('release_gone', 'The files of that release are no longer there.')
+    if (!(await runtime.hasRelease(work.bot_id, releaseId))) throw releaseGone()
     if (instance) {
       work.say('Stopping the release that runs')
       await supervisor.stopInstance(server, instance)
@@ -104,7 +112,10 @@ async function tryRelease(
   else await supervisor.startInstance({ ...server, instance_id: instance }, releaseId)
   if (!instance) throw new StepError('start_failed', 'The server was changed while it was being started.')
 
-  const startedAt = (await runtime.list()).find(({ id }) => id === instance)?.startedAt ?? app.clock.now()
+  const known = (await runtime.list()).find(({ id }) => id === instance)
+  const startedAt = known?.startedAt ?? app.clock.now()
+  // Nobody was there to see it stay up: what ends it later is a crash like any other.
+  if (known?.exit && known.exit.at.getTime() - startedAt.getTime() >= trialMs) return { exit: undefined, instance }
   const upMs = Math.max(0, Date.now() - startedAt.getTime())
   const exit = await supervisor.waitForExit(instance, Math.max(0, trialMs - upMs))
   const now = await findServer(app.pool.db, work.bot_id)
@@ -119,12 +130,23 @@ async function complete({ app }: Deployer, work: Work): Promise<void> {
   })
 }
 
+interface Failed {
+  readonly releaseId: string
+  readonly exit?: Exit | 'recorded'
+}
+
 /** Leaves the server as if this deployment had not been; returns the last lines of the release that failed. */
-async function goBack(
-  deployer: Deployer,
-  work: Work & Context,
-  { releaseId, exit }: { releaseId: string; exit?: Exit | 'recorded' },
-): Promise<string> {
+async function goBack(deployer: Deployer, work: Work & Context, failed: Failed): Promise<string> {
+  try {
+    return await bringBack(deployer, work, failed)
+  } catch (error) {
+    // Whatever went wrong in that: a server that stays in these hands could neither be started nor stopped any more.
+    if (!(error instanceof DatabaseAway)) await tx(deployer.app.pool.db, (db) => release(db, work))
+    throw error
+  }
+}
+
+async function bringBack(deployer: Deployer, work: Work & Context, { releaseId, exit }: Failed): Promise<string> {
   const { app, runtime, supervisor, output } = deployer
   const { db } = app.pool
   const failed = await findServer(db, work.bot_id)
@@ -135,20 +157,18 @@ async function goBack(
     .where('id', '=', work.id)
     .executeTakeFirst()
   const previous = row?.previous_release_id
-  const ended = await findServer(db, work.bot_id)
-  if (
-    ended?.is_swapped &&
-    previous &&
-    ended.release_id !== previous &&
-    (await runtime.hasRelease(work.bot_id, previous))
-  ) {
-    work.say('Starting the release before it again')
+  const target =
+    failed?.is_swapped && previous && (await runtime.hasRelease(work.bot_id, previous)) ? previous : undefined
+  const isBack = await tx(db, async (inside) => {
+    const ended = await lockServer(inside, work.bot_id)
+    const goesBack = target !== undefined && ended.is_swapped && ended.release_id !== target
     // The supervisor starts it, and goes on trying if that fails; unless somebody stopped the bot meanwhile.
-    const isWanted = ended.state !== 'offline'
-    const wanted = isWanted && ({ wanted: 'running', state: 'starting' } as const)
-    await changeServer(db, ended, { release_id: previous, ...wanted })
-  }
-  await tx(db, (inside) => release(inside, work))
+    const wanted = ended.state !== 'offline' && ({ wanted: 'running', state: 'starting' } as const)
+    if (goesBack) await changeServer(inside, ended, { release_id: target, ...wanted })
+    await release(inside, work)
+    return goesBack
+  })
+  if (isBack) work.say('Starting the release before it again')
   return lastLog
 
   async function endFailed(): Promise<string> {

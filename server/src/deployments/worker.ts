@@ -63,9 +63,13 @@ export class DeploymentWorker {
 
   async #cancelIfWanted({ id, abort }: { id: string; abort: AbortController }): Promise<void> {
     const { db } = this.#deployer.app.pool
-    const row = await db.selectFrom('deployments').select('is_cancel_wanted').where('id', '=', id).executeTakeFirst()
-    // Gone: its bot was deleted.
-    if (!row || row.is_cancel_wanted) abort.abort(new Canceled())
+    const row = await db
+      .selectFrom('deployments')
+      .select(['is_cancel_wanted', 'finished_at'])
+      .where('id', '=', id)
+      .executeTakeFirst()
+    // Gone: its bot was deleted. Over: it waited for a place, and others of its bot wait behind it.
+    if (!row || row.is_cancel_wanted || row.finished_at) abort.abort(new Canceled())
   }
 
   #pump(): void {

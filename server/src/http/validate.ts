@@ -1,9 +1,21 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import type { TSchema } from 'typebox'
 import { type FieldError, validationError } from '../lib/app-error.ts'
 
 const ajv = new Ajv({ allErrors: true, strict: true, allowUnionTypes: true, verbose: true })
 ajv.addKeyword('x-takes')
+ajv.addKeyword({
+  keyword: 'x-trim',
+  type: 'string',
+  schemaType: 'boolean',
+  modifying: true,
+  before: 'maxLength',
+  validate: (_is: boolean, text: string, _schema?: unknown, at?: DataValidationCxt) => {
+    if (at) at.parentData[at.parentDataProperty] = text.trim()
+    return true
+  },
+})
 
 /** A check that throws `validation_failed` with one entry a wrong field. Its schema is compiled when it is first asked. */
 export function checker(schema: TSchema, prefix = ''): (value: unknown) => void {

@@ -47,19 +47,36 @@ async function expireDue(db: Db, now: Date): Promise<number> {
     .returning('id')
     .execute()
   if (expired.length === 0) return 0
-  const stopped = await db
+  const stopped = await stopAll(
+    db,
+    expired.map(({ id }) => id),
+  )
+  for (const { bot_id } of stopped) await wake(db, 'server', bot_id)
+  return expired.length
+}
+
+/** One that was started, or went back to its old release, while it expired. False: it was renewed meanwhile. */
+export async function stopExpired(db: Db, botId: string, now: Date): Promise<boolean> {
+  const expired = await db
+    .selectFrom('bots')
+    .select('id')
+    .where('id', '=', botId)
+    .where('expires_at', '<=', now)
+    .forUpdate()
+    .executeTakeFirst()
+  if (expired) await stopAll(db, [botId])
+  return expired !== undefined
+}
+
+/** Whoever renews one of them has it run again. */
+function stopAll(db: Db, botIds: readonly string[]): Promise<{ bot_id: string }[]> {
+  return db
     .updateTable('servers')
     .set({ wanted: 'offline', is_expiry_stop: true, restart_at: null })
-    .where(
-      'bot_id',
-      'in',
-      expired.map(({ id }) => id),
-    )
+    .where('bot_id', 'in', botIds)
     .where('wanted', '=', 'running')
     .returning('bot_id')
     .execute()
-  for (const { bot_id } of stopped) await wake(db, 'server', bot_id)
-  return expired.length
 }
 
 /** A bot that expired while it was running runs again; in the transaction that renews it. */

@@ -101,6 +101,16 @@ describe('servers', { concurrency: 3 }, () => {
     assert.equal((await bot.ask('POST @/power', { signal: 'start' })).body['code'], 'bot_expired')
     assert.equal((await bot.ask('GET @/startup')).status, 200)
     assert.deepEqual((await bot.events()).length, 1, 'no crash')
+    // As a start leaves it that was asked for in time and written down too late.
+    await server.pool.query(`update servers set wanted = 'running', is_expiry_stop = false where bot_id = $1`, [bot.id])
+    server.work.supervisor.look(bot.id)
+    await until('it to be seen', async () => {
+      const [row] = await server.pool.query<{ wanted: string }>('select wanted from servers where bot_id = $1', [
+        bot.id,
+      ])
+      return row?.wanted === 'offline'
+    })
+    assert((await server.work.runtime.list()).every(({ botId, exit }) => botId !== bot.id || exit))
     assert.equal((await bot.ask('POST #/renew')).status, 200)
     await bot.untilState('running')
     await idle.ask('POST #/renew')

@@ -10,6 +10,7 @@ import { StepError } from '../lib/step-error.ts'
 import type { Exit, Instance, Runtime } from '../runtime/runtime.ts'
 import { toArgv } from '../source/command-line.ts'
 import { lastBytes, recordEvent } from '../webhooks/events.ts'
+import { stopExpired } from './expiry.ts'
 import type { Output } from './output.ts'
 import {
   changeServer,
@@ -69,6 +70,9 @@ export class Supervisor {
     }
     wakes.on('server', (botId) => (botId === undefined ? this.#lookAtAll() : this.look(botId)))
     this.#unwatch = runtime.watch((instance) => this.#ended(instance))
+    // What was asked for before anybody listened.
+    const latest = await whenBack(() => listServersInUse(app.pool.db, nodeId), signal)
+    for (const { bot_id } of latest) inUse.add(bot_id)
     for (const botId of inUse) this.look(botId)
   }
 
@@ -129,8 +133,15 @@ export class Supervisor {
     if (!server || server.node_id !== nodeId) return
     const current = instances.find(({ id }) => id === server.instance_id)
     if (current?.exit) return this.#settle(current, this.#byOurClock(current.exit))
-    if (server.wanted === 'offline') await this.#rest(server, current)
+    if (server.wanted === 'offline' || (await this.#hasExpired(server))) await this.#rest(server, current)
     else await this.#keepUp(server, current)
+  }
+
+  /** A start and the end of a bot's time may cross, and nobody expires it a second time. */
+  async #hasExpired({ bot_id, expires_at }: Server): Promise<boolean> {
+    const { app } = this.#options
+    const now = app.clock.now()
+    return expires_at <= now && (await tx(app.pool.db, (db) => stopExpired(db, bot_id, now)))
   }
 
   async #rest(server: Server, current: Instance | undefined): Promise<void> {

@@ -36,6 +36,8 @@ export class ArchiveTree {
   readonly #into: string
   readonly #limits: Limits
   readonly #kinds = new Map<string, 'file' | 'folder' | 'link'>()
+  /** Of files, by their paths. */
+  readonly #sizes = new Map<string, number>()
   readonly #links = new Map<string, Link>()
   #entries = 0
   #sizeBytes = 0
@@ -58,7 +60,9 @@ export class ArchiveTree {
   ): Promise<void> {
     this.#countEntry()
     if (options.declaredBytes > this.#limits.bytesMax - this.#sizeBytes) this.#refuseSize()
-    const path = this.#claim(name, splitName(name), 'file')
+    const names = splitName(name)
+    const path = this.#claim(name, names, 'file')
+    const before = this.#sizeBytes
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
     const fd = openSync(path, flags, 0o600)
     try {
@@ -70,6 +74,7 @@ export class ArchiveTree {
     } finally {
       closeSync(fd)
     }
+    this.#sizes.set(names.join('/'), this.#sizeBytes - before)
   }
 
   addSymlink(name: string, target: string): void {
@@ -79,6 +84,7 @@ export class ArchiveTree {
     this.#links.set(names.join('/'), { names, target })
   }
 
+  /** It counts as what it leads to: whoever copies the tree makes a file of each. */
   addHardLink(name: string, target: string): void {
     this.#countEntry()
     const original = splitName(target).join('/')
@@ -86,7 +92,10 @@ export class ArchiveTree {
     if (this.#kinds.get(original) !== 'file' || original === names.join('/')) {
       refuse(`${quote(name)} is a hard link to ${quote(target)}, which is no file of the archive before it.`)
     }
-    linkSync(join(this.#into, original), this.#claim(name, names, 'file'))
+    const sizeBytes = this.#sizes.get(original) ?? 0
+    this.#countBytes(sizeBytes)
+    link(join(this.#into, original), this.#claim(name, names, 'file'))
+    this.#sizes.set(names.join('/'), sizeBytes)
   }
 
   /** Takes off the outer folder, then makes the symlinks. */
@@ -150,6 +159,15 @@ export class ArchiveTree {
 
   #refuseSize(): never {
     return refuse(`Unpacked it has more than ${this.#limits.bytesMax} bytes.`)
+  }
+}
+
+function link(from: string, to: string): void {
+  try {
+    linkSync(from, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EMLINK') throw error
+    refuse('It has more hard links to one file than a file can have here.')
   }
 }
 

@@ -194,6 +194,17 @@ test('hard links may only be to files of the same archive', async () => {
   }
 })
 
+test('hard links count as what they lead to, also by others: each is a file for whoever copies them', async () => {
+  const entries: TarEntry[] = [
+    { name: 'a', data: 'x'.repeat(100) },
+    { name: 'b', type: 'link', linkname: 'a' },
+    { name: 'c', type: 'link', linkname: 'b' },
+  ]
+  const bytes = await tarOf(...entries)
+  assert.equal((await unpackBytes(bytes, { ...limits, bytesMax: 300 })).sizeBytes, 300)
+  await refused(unpackBytes(bytes, { ...limits, bytesMax: 299 }), /more than 299 bytes/)
+})
+
 test('devices and FIFOs are refused', async () => {
   for (const type of ['block-device', 'character-device', 'fifo'] as const) {
     await refused(unpackBytes(await tarOf({ name: 'x', type })), /"x" is neither/)

@@ -24,6 +24,8 @@ test('what runs something, reads files, carries a password or is an option is re
     'ext::sh -c id',
     'ext::sh',
     '--upload-pack=id',
+    '-oProxyCommand=id@host:path',
+    '-oProxyCommand@host:path',
     '-x',
     'ssh://-oProxyCommand=id/x',
     'git@-oProxyCommand=id:x',

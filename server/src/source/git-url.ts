@@ -5,7 +5,7 @@
 export function gitUrlProblem(url: string): string | undefined {
   if (url.length > 2048) return 'must have 2048 characters or fewer'
   if (!/^[!-~]+$/.test(url)) return 'must not hold spaces, control or non-ASCII characters'
-  const short = /^(?:[\w.-]+@)([\w.-]+):(?!\/\/)(.+)$/.exec(url)
+  const short = /^\w[\w.-]*@([\w.-]+):(?!\/\/)(.+)$/.exec(url)
   if (short) return hostProblem(short[1] ?? '') ?? pathProblem(short[2] ?? '')
   if (!URL.canParse(url)) return takes
   const { protocol, hostname, pathname, username, password, search, hash } = new URL(url)

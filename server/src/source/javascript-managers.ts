@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { cacheKey } from './cache-key.ts'
-import { isGit, isLocal, type NpmLock, readNpmLock } from './npm-lock.ts'
+import { isGit, isLocal, listOptional, type NpmLock, readNpmLock } from './npm-lock.ts'
 import { dependencyFields, type PackageJson } from './package-json.ts'
 import { findFile, type Project, show } from './project.ts'
 import type { Facts, Install } from './recipe.ts'
@@ -153,7 +154,17 @@ function installByNpm(lock: Lock, wish: InstallWish): Install & { tools: string[
   const argv = ['npm', 'ci', ...always, ...(isShared ? ['--ignore-scripts'] : [])]
   const isCacheable = !known.hasLocal
   const tools = known.hasGit ? ['git'] : []
-  return installWith({ argv, lock, wish, isCacheable, isShared, tools })
+  const made = installWith({ argv, lock, wish, isCacheable, isShared, tools })
+  const machine = { platform: facts.platform, libc: findLibc(), needsDev: wish.needsDev }
+  const paths = listOptional(lock.text ?? '', machine)
+  return paths.length === 0 ? made : { ...made, optional: { paths, listedIn: 'node_modules/.package-lock.json' } }
+}
+
+let libc: 'glibc' | 'musl' | undefined
+
+function findLibc(): 'glibc' | 'musl' {
+  libc ??= existsSync(`/lib/ld-musl-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`) ? 'musl' : 'glibc'
+  return libc
 }
 
 /**

@@ -13,6 +13,63 @@ export interface NpmLock {
   readonly isPinned: boolean
 }
 
+interface Machine {
+  /** `linux-x64` */
+  readonly platform: string
+  readonly libc: 'glibc' | 'musl'
+}
+
+/**
+ * The optional packages that an installation from this lockfile has on such a machine, as paths. npm leaves out those that
+ * it could not get, and says nothing.
+ */
+export function listOptional(text: string, { needsDev, ...machine }: Machine & { needsDev: boolean }): string[] {
+  const packages = getOwn(parse(text), 'packages')
+  if (!isObject(packages)) return []
+  const fields = ['dependencies', 'optionalDependencies', 'peerDependencies']
+  const reached = new Set([''])
+  for (const path of reached) {
+    const entry = getOwn(packages, path)
+    const wished = path === '' && needsDev ? [...fields, 'devDependencies'] : fields
+    for (const name of wished.flatMap((field) => Object.keys(getOwn(entry, field) ?? {}))) {
+      const found = lookUp(packages, path, name)
+      if (found !== undefined && fits(getOwn(packages, found), machine)) reached.add(found)
+    }
+  }
+  return [...reached].filter((path) => {
+    const entry = getOwn(packages, path)
+    return (getOwn(entry, 'optional') === true || getOwn(entry, 'devOptional') === true) && !getOwn(entry, 'inBundle')
+  })
+}
+
+/** In the folder of the package itself, then in those around it. */
+function lookUp(packages: JsonObject, from: string, name: string): string | undefined {
+  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
+    const path = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`
+    if (Object.hasOwn(packages, path)) return path
+    if (at === '') return undefined
+  }
+}
+
+function fits(entry: unknown, { platform, libc }: Machine): boolean {
+  const [os = '', cpu = ''] = platform.split('-')
+  return isOneOf(os, getOwn(entry, 'os')) && isOneOf(cpu, getOwn(entry, 'cpu')) && isOneOf(libc, getOwn(entry, 'libc'))
+}
+
+/** `!win32` is all but that one. */
+function isOneOf(value: string, list: unknown): boolean {
+  const words = [list].flat().filter((word) => typeof word === 'string')
+  if (words.length === 0 || words.includes('any')) return true
+  const others = words.filter((word) => word.startsWith('!'))
+  return !others.includes(`!${value}`) && (words.length === others.length || words.includes(value))
+}
+
+/** Of those, what is not there after all, by the list that npm leaves beside what it installed. */
+export function listLeftOut(optional: readonly string[], installed: string | undefined): string[] {
+  const packages = getOwn(parse(installed ?? ''), 'packages')
+  return optional.filter((path) => getOwn(packages, path) === undefined)
+}
+
 /** Undefined if it is no lockfile at all. */
 export function readNpmLock(text: string, packageJson: PackageJson): NpmLock | undefined {
   const json = parse(text)

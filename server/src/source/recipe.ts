@@ -17,6 +17,8 @@ export interface Facts {
 
 export interface Install {
   argv: string[]
+  /** Packages that may be left out without a word when they cannot be had: without them nothing is kept for others. */
+  optional?: { paths: string[]; listedIn: string }
   cache?: {
     /** SHA-256 in hex over everything that decides the content. */
     key: string

@@ -96,13 +96,17 @@ async function noteMounted(folders: Folders, botId: string): Promise<Set<string>
 async function measureNew(folders: Folders): Promise<void> {
   const known = new Set(await readdir(folders.cacheSizes))
   for (const key of await readdir(folders.caches))
-    if (!known.has(key) && !key.endsWith(goneEnding))
-      await writeFile(join(folders.cacheSizes, key), String(await measure(join(folders.caches, key))))
+    if (!known.has(key) && !key.endsWith(goneEnding)) {
+      const file = join(folders.cacheSizes, key)
+      await writeFile(`${file}.new`, String(await measure(join(folders.caches, key))))
+      await rename(`${file}.new`, file)
+    }
 }
 
 async function readSizes({ cacheSizes }: Folders): Promise<Map<string, number>> {
   const sizes = new Map<string, number>()
-  for (const key of await readdir(cacheSizes)) sizes.set(key, Number(await readFile(join(cacheSizes, key), 'utf8')))
+  const keys = (await readdir(cacheSizes)).filter((key) => !key.endsWith('.new')) // which are being written
+  for (const key of keys) sizes.set(key, Number(await readFile(join(cacheSizes, key), 'utf8')))
   return sizes
 }
 

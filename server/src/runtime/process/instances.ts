@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, extname, join } from 'node:path'
+import type { Log } from '../../lib/log.ts'
 import {
   bootId,
   findByArgument,
@@ -73,12 +74,19 @@ interface Known {
   readonly ended: PromiseWithResolvers<void>
 }
 
+interface Options {
+  readonly isWalled: boolean
+  readonly limiter?: GroupLimiter | undefined
+  readonly log?: Log | undefined
+}
+
 /** The processes of this machine that are bots. They outlive us; what we know of them is on disk. */
 export class Instances {
   readonly #folders: Folders
   readonly #folder: string
   readonly #isWalled: boolean
   readonly #limiter: GroupLimiter | undefined
+  readonly #log: Log | undefined
   readonly #known = new Map<string, Known>()
   readonly #listeners = new Set<(instance: Instance) => void>()
   /** Undefined: bots of an ordinary user, who share its watches, may have left none for us. */
@@ -87,14 +95,15 @@ export class Instances {
   #isClosed = false
 
   /** Finds again whatever runs, and learns what ended meanwhile. */
-  constructor(folders: Folders, { isWalled, limiter }: { isWalled: boolean; limiter?: GroupLimiter | undefined }) {
+  constructor(folders: Folders, { isWalled, limiter, log }: Options) {
     this.#folders = folders
     const { dev, ino } = statSync(folders.notes) // stays the same when the folder is moved, and not when it is copied
     this.#folder = `${dev}:${ino}`
     this.#isWalled = isWalled
     this.#limiter = limiter
+    this.#log = log
     this.#watcher = tryWatch(folders.status, (file) => {
-      if (file.endsWith('.status')) this.#look(basename(file, '.status'))
+      if (file.endsWith('.status')) this.#tryTo(() => this.#look(basename(file, '.status')))
     })
     const everyMs = this.#watcher ? sweepIntervalMs : sweepAloneIntervalMs
     this.#sweeper = setInterval(() => this.#sweep(), everyMs).unref()
@@ -337,7 +346,16 @@ export class Instances {
   }
 
   #sweep(): void {
-    for (const [id, { exit }] of this.#known) if (!exit) this.#check(id)
+    for (const [id, { exit }] of this.#known) if (!exit) this.#tryTo(() => this.#check(id))
+  }
+
+  /** Of a timer, where nobody could deal with it: the machine may have no file left to open just now. The next sweep looks again. */
+  #tryTo(look: () => void): void {
+    try {
+      look()
+    } catch (error) {
+      this.#log?.warn({ err: error }, 'a bot could not be looked at')
+    }
   }
 
   #check(id: string): void {
@@ -367,7 +385,7 @@ export class Instances {
     if (left.length > 0) {
       known.timer ??= setTimeout(() => {
         known.timer = undefined
-        this.#look(id)
+        this.#tryTo(() => this.#look(id))
       }, leftIntervalMs)
       return
     }

@@ -15,7 +15,8 @@ function makeGroups({ isLate = false } = {}) {
   const groups = new Map<string, number>()
   let isThere = !isLate
   let isRefused = false
-  const cgroups: Pick<Cgroups, 'make' | 'setCpus' | 'remove' | 'list' | 'tidy'> = {
+  let busyLooks = 0
+  const cgroups: Pick<Cgroups, 'make' | 'setCpus' | 'remove' | 'kill' | 'list' | 'tidy'> = {
     make: (name, _part, { cpus: cores }) => {
       groups.set(name, cores)
       return []
@@ -27,14 +28,16 @@ function makeGroups({ isLate = false } = {}) {
       if (isFound) groups.set(name, cores)
       return isFound
     },
-    remove: (name) => groups.delete(name),
+    remove: (name) => busyLooks-- <= 0 && groups.delete(name),
+    kill: () => undefined,
     list: (part) => {
       return part === 'bots' ? [...groups.keys()] : []
     },
     tidy: () => undefined,
   }
   const refuse = (is: boolean) => (isRefused = is)
-  return { groups, refuse, limiter: new GroupLimiter(cgroups as Cgroups) }
+  const keepBusy = (looks: number) => (busyLooks = looks)
+  return { groups, refuse, keepBusy, limiter: new GroupLimiter(cgroups as Cgroups) }
 }
 
 test('a bot may take more while it starts, and not after that', () => {
@@ -47,6 +50,16 @@ test('a bot may take more while it starts, and not after that', () => {
     mock.timers.tick(startMs)
     assert.equal(groups.get('a'), 0.5)
   }
+})
+
+test('a group whose processes are still dying is removed when they are gone', () => {
+  const { groups, keepBusy, limiter } = makeGroups()
+  limiter.enter('a', 'builds', { botId: 'x', limits })
+  keepBusy(4)
+  limiter.leave('a', 'builds')
+  assert(groups.has('a'))
+  for (let i = 0; i < 5; i++) mock.timers.tick(100)
+  assert(!groups.has('a'))
 })
 
 test('one that may have as much anyway is left alone', () => {

@@ -19,6 +19,8 @@ const startsWithinMs = 5 * 60_000
 const liftTries = 60
 const liftPauseMs = 50
 const settleRetryMs = 1_000
+const dyingTries = 50
+const dyingRetryMs = 100
 
 /** What one bot or build may take of the machine. */
 export class GroupLimiter {
@@ -102,7 +104,13 @@ export class GroupLimiter {
     this.#lifted.delete(name)
     if (this.#cgroups.remove(name, part)) return
     this.#cgroups.kill(name, part)
-    this.#cgroups.remove(name, part)
+    this.#removeDying(name, part, dyingTries)
+  }
+
+  /** The dead are there for a moment longer. What is left after all goes with the next start of the server. */
+  #removeDying(name: string, part: Part, triesLeft: number): void {
+    if (this.#cgroups.remove(name, part) || triesLeft === 0 || this.#isClosed) return
+    setTimeout(() => this.#removeDying(name, part, triesLeft - 1), dyingRetryMs).unref()
   }
 
   stats(name: string): GroupStats | undefined {

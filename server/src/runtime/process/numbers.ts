@@ -29,7 +29,14 @@ export class Numbers {
     while (this.#taken.has(number)) number++
     if (number >= numbersMax) throw new Error(`there are more than ${numbersMax} bots on this machine`)
     // Before anything is done in its name: after a crash nobody else gets it while files of this one are left.
-    writeFileSync(join(this.#folder, String(number)), botId, { flag: 'wx', mode: 0o600, flush: true })
+    const file = join(this.#folder, String(number))
+    try {
+      writeFileSync(file, botId, { flag: 'wx', mode: 0o600, flush: true })
+    } catch (error) {
+      // Half written it would be in the way of the next one.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') rmSync(file, { force: true })
+      throw error
+    }
     this.#remember(botId, number)
     return number
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
+  closeSync,
   cpSync,
   mkdirSync,
   mkdtempSync,
@@ -22,7 +23,7 @@ import { testRuntime } from '../conformance.ts'
 import type { Instance } from '../runtime.ts'
 import { ProcessRuntime } from './process-runtime.ts'
 import { findBubblewrap } from './sandbox.ts'
-import { findToolchain } from './toolchain.ts'
+import { findToolchain, hideOwn } from './toolchain.ts'
 
 const toolchain = findToolchain()
 const { sandbox: walls, problem } = findBubblewrap(toolchain.find('bwrap'), toolchain)
@@ -31,6 +32,29 @@ const limits = { memoryMb: 256, cpus: 1, diskMb: 256 }
 
 testRuntime('processes behind walls', (dataDir) => new ProcessRuntime({ dataDir }), noWalls)
 testRuntime('processes without walls', (dataDir) => new ProcessRuntime({ dataDir, sandbox: 'shim' }))
+
+test('what is ours cannot be seen where the system is shown', { skip: noWalls ?? false }, () => {
+  assert.deepEqual(hideOwn(tmpdir()), [])
+  const hiding = hideOwn('/usr/share')
+  const { sandbox } = findBubblewrap(toolchain.find('bwrap'), toolchain, { hiding })
+  assert(sandbox)
+  const list = (found: typeof sandbox) => {
+    const project = mkdtempSync(join(tmpdir(), 'botberth-'))
+    const { argv, fds } = found.task(
+      { project, mounts: [], name: 'x' },
+      ['sh', '-c', 'ls /usr/share; >/usr/share/x'],
+      {},
+    )
+    const { stdout } = spawnSync(argv[0] ?? '', argv.slice(1), {
+      stdio: ['ignore', 'pipe', 'ignore', 'ignore', ...fds],
+    })
+    for (const fd of fds) closeSync(fd)
+    rmSync(project, { recursive: true })
+    return stdout.toString()
+  }
+  assert.equal(list(sandbox), '')
+  assert(walls && list(walls) !== '')
+})
 
 for (const sandbox of ['bubblewrap', 'shim'] as const) {
   const skip = (sandbox === 'bubblewrap' && noWalls) || false

@@ -43,7 +43,7 @@ import { findBubblewrap, runLaunch, type Sandbox, Shim, type View } from './sand
 import { findSoftLimits, type SoftLimits } from './soft-limits.ts'
 import { StagedFiles } from './staged-files.ts'
 import { readTag } from './tag.ts'
-import { findToolchain, linkTools, type Toolchain } from './toolchain.ts'
+import { findToolchain, hideOwn, linkTools, type Toolchain } from './toolchain.ts'
 import { describeWalls, type FoundWalls } from './walls.ts'
 import {
   botEnvironment,
@@ -155,6 +155,7 @@ export class ProcessRuntime implements Runtime {
     this.#instances = new Instances(this.#folders, {
       isWalled: this.#sandbox.isWalled,
       limiter: this.#limiter,
+      log,
     })
     if (this.#softLimits) this.#guard = new MemoryGuard(() => this.#instances.listGuarded())
   }
@@ -195,8 +196,10 @@ export class ProcessRuntime implements Runtime {
     const program = this.#toolchain.find('bwrap')
     const canConfine = program !== undefined && process.getuid?.() === 0 && !without.has('users')
     const confined = canConfine ? this.#confine(program) : undefined
-    if (!confined?.sandbox)
-      return { ...findBubblewrap(program, this.#toolchain, this.#strength), usersProblem: confined?.problem }
+    if (!confined?.sandbox) {
+      const trial = { ...this.#strength, hiding: hideOwn(dirname(this.#folders.bots)) }
+      return { ...findBubblewrap(program, this.#toolchain, trial), usersProblem: confined?.problem }
+    }
     const { sandbox, ...rest } = confined
     return without.has('files') ? rest : { sandbox, ...rest }
   }
@@ -254,7 +257,12 @@ export class ProcessRuntime implements Runtime {
     await this.#checkHost()
     await this.#readyDisk(bot)
     const workspace = new ProcessWorkspace(surroundings, bot.id, releaseId)
-    await workspace.clear()
+    try {
+      await workspace.clear()
+    } catch (error) {
+      this.#open.delete(workspace) // nobody has it: the bot's disk may be changed
+      throw error
+    }
     return workspace
   }
 
@@ -290,9 +298,20 @@ export class ProcessRuntime implements Runtime {
 
   /** Whoever asks for one that is being started waits for it. */
   start(spec: InstanceSpec): Promise<void> {
-    const starting = this.#starting.get(spec.id) ?? this.#start(spec).finally(() => this.#starting.delete(spec.id))
+    const starting =
+      this.#starting.get(spec.id) ?? this.#startOrLeave(spec).finally(() => this.#starting.delete(spec.id))
     this.#starting.set(spec.id, starting)
     return starting
+  }
+
+  /** What was made for one that did not come to be goes. */
+  async #startOrLeave(spec: InstanceSpec): Promise<void> {
+    try {
+      await this.#start(spec)
+    } catch (error) {
+      if (!this.#instances.has(spec.id)) this.#limiter?.leave(spec.id, 'bots')
+      throw error
+    }
   }
 
   async #start({ id, botId, releaseId, argv, releaseEnv, env, limits }: InstanceSpec): Promise<void> {

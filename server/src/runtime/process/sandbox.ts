@@ -73,13 +73,18 @@ class Bubblewrap implements Sandbox {
   readonly #reach: Reach
 
   /** Not strict: for an old bubblewrap, or a kernel that refuses, without bounds on memory files and user namespaces. */
-  constructor(program: string, { node, npm }: Toolchain, { isStrict, isFiltered, reach }: Strength & { reach: Reach }) {
+  constructor(
+    program: string,
+    { node, npm }: Toolchain,
+    { isStrict, isFiltered, reach, hiding }: Strength & { reach: Reach; hiding: readonly string[] },
+  ) {
     this.program = program
     this.isStrict = isStrict
     this.isFiltered = isFiltered && filterFile() !== undefined
     this.#reach = reach
     this.#base = [
       ...systemView(),
+      ...hiding,
       '--ro-bind',
       reach.path(node),
       `${tools}/bin/node`,
@@ -208,11 +213,15 @@ function passFile(content: string | Buffer): number {
   const folder = mkdtempSync(join(tmpdir(), 'botberth-'))
   const file = join(folder, 'file')
   const writer = openSync(file, 'wx', 0o600)
+  let reader: number | undefined
   try {
-    const reader = openSync(file, 'r')
+    reader = openSync(file, 'r')
     rmSync(folder, { recursive: true }) // before anything is in it: nothing is left if we are killed here
     writeFileSync(writer, content)
     return reader
+  } catch (error) {
+    if (reader !== undefined) closeSync(reader)
+    throw error
   } finally {
     closeSync(writer)
     rmSync(folder, { recursive: true, force: true })
@@ -276,6 +285,8 @@ interface Trial {
   readonly project?: string
   readonly enter?: readonly string[]
   readonly reach?: Reach
+  /** Options for what of the system's folders is not to be seen. */
+  readonly hiding?: readonly string[]
   /** Without what `calls` is made of, for tests. */
   readonly isUnfiltered?: boolean
 }
@@ -283,11 +294,11 @@ interface Trial {
 /** The strongest that works here; in many containers none does. */
 export function findBubblewrap(program: string | undefined, toolchain: Toolchain, trial: Trial = {}): FoundSandbox {
   if (program === undefined) return { problem: 'it is not installed' }
-  const { project = mkdtempSync(join(tmpdir(), 'botberth-')), reach = new Reach(), isUnfiltered } = trial
+  const { project = mkdtempSync(join(tmpdir(), 'botberth-')), reach = new Reach(), hiding = [], isUnfiltered } = trial
   let firstProblem: string | undefined
   try {
     for (const strength of strengths.filter(({ isFiltered }) => !(isFiltered && isUnfiltered))) {
-      const sandbox = new Bubblewrap(program, toolchain, { ...strength, reach })
+      const sandbox = new Bubblewrap(program, toolchain, { ...strength, reach, hiding })
       const problem = trySandbox(sandbox, { project, mounts: [], name: 'probe', enter: trial.enter })
       firstProblem ??= problem
       if (problem === undefined) return { sandbox, problem: firstProblem }

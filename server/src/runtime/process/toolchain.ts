@@ -42,6 +42,18 @@ function isProgram(path: string): boolean {
   }
 }
 
+const root = join(import.meta.dirname, '../../../..')
+
+/**
+ * Bubblewrap's options that hide what is ours where the view of the system would show it: a checkout below /usr/src, say.
+ * Bots with users of their own cannot open any of it, nor go there to hide it.
+ */
+export function hideOwn(dataDir: string): string[] {
+  const shown = [root, dataDir].map((folder) => realpathSync(folder)).filter((path) => path.startsWith('/usr/'))
+  const outermost = shown.filter((path) => !shown.some((other) => path.startsWith(`${other}/`)))
+  return [...new Set(outermost)].flatMap((path) => ['--tmpfs', path, '--remount-ro', path])
+}
+
 /** Bubblewrap's options for the parts of the system that programs need: read-only, and nothing that is ours. */
 export function systemView(): string[] {
   const view = ['--ro-bind', '/usr', '/usr']

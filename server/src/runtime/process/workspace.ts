@@ -166,7 +166,7 @@ export class ProcessWorkspace implements Workspace {
       if (isWritable) return // the bot's own is in its place already
     } else {
       if (cache.isShared) await this.#confinement?.share(installed)
-      await rename(installed, to)
+      await renameUnlessThere(installed, to)
     }
     await this.#place(to, cache.folder, isWritable)
   }
@@ -183,11 +183,7 @@ export class ProcessWorkspace implements Workspace {
     await removeTree(draft)
     await copyAcross(from, draft)
     await this.#confinement?.open(draft)
-    // Another bot with the same dependencies may have been faster.
-    await rename(draft, to).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
-      await removeTree(draft)
-    })
+    await renameUnlessThere(draft, to)
   }
 
   /** Read-only in its place where that is enough; a copy of its own for builds that write into it. */
@@ -232,9 +228,20 @@ export class ProcessWorkspace implements Workspace {
   }
 
   async discard(): Promise<void> {
-    for (const path of [...this.#asides, this.folder]) await removeTree(path)
-    this.#open.delete(this)
+    try {
+      for (const path of [...this.#asides, this.folder]) await removeTree(path)
+    } finally {
+      this.#open.delete(this)
+    }
   }
+}
+
+/** Another bot with the same dependencies may have been faster. */
+async function renameUnlessThere(from: string, to: string): Promise<void> {
+  await rename(from, to).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+    await removeTree(from)
+  })
 }
 
 export async function readRelease(folders: Folders, botId: string, releaseId: string): Promise<Release> {

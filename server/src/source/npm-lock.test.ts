@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { listLeftOut, listOptional } from './npm-lock.ts'
+
+const lock = JSON.stringify({
+  packages: {
+    '': {
+      dependencies: { sharp: '1' },
+      optionalDependencies: { fast: '1' },
+      devDependencies: { tool: '1' },
+    },
+    'node_modules/sharp': {
+      optionalDependencies: { 'linux-x64': '1', musl: '1', wasm: '1', notwin: '1', 'old-arm': '1' },
+    },
+    'node_modules/linux-x64': {
+      optional: true,
+      os: ['linux'],
+      cpu: ['x64'],
+      libc: ['glibc'],
+      optionalDependencies: { vips: '1' },
+    },
+    'node_modules/linux-x64/node_modules/vips': { optional: true },
+    'node_modules/vips': { optional: true },
+    'node_modules/musl': { optional: true, os: ['linux'], cpu: ['x64'], libc: ['musl'] },
+    'node_modules/wasm': { optional: true, cpu: ['wasm32'], dependencies: { emnapi: '1' } },
+    'node_modules/emnapi': { optional: true },
+    'node_modules/notwin': { optional: true, os: ['!win32'], dependencies: { bundled: '1', vips: '1' } },
+    'node_modules/notwin/node_modules/bundled': { optional: true, inBundle: true },
+    'node_modules/old-arm': { optional: true, cpu: ['!x64'] },
+    'node_modules/fast': { optional: true },
+    'node_modules/tool': { dev: true, optionalDependencies: { extra: '1' } },
+    'node_modules/extra': { dev: true, optional: true },
+  },
+})
+const machine = { platform: 'linux-x64', libc: 'glibc' } as const
+
+test('of optional packages those count that fit the machine and that something asks for there', () => {
+  const expected = [
+    'node_modules/fast',
+    'node_modules/linux-x64',
+    'node_modules/linux-x64/node_modules/vips',
+    'node_modules/notwin',
+    'node_modules/vips',
+  ]
+  assert.deepEqual(listOptional(lock, { ...machine, needsDev: false }).toSorted(), expected)
+  const all = listOptional(lock, { ...machine, needsDev: true })
+  assert.deepEqual(all.toSorted(), [...expected, 'node_modules/extra'].toSorted())
+  for (const text of ['', '{}', '{"packages":5}', '[]', '{"packages":{"":{"dependencies":"x"}}}'])
+    assert.deepEqual(listOptional(text, { ...machine, needsDev: true }), [])
+})
+
+test('what npm did not get is known by the list that it leaves', () => {
+  const installed = JSON.stringify({ packages: { 'node_modules/fast': {} } })
+  assert.deepEqual(listLeftOut(['node_modules/fast', 'node_modules/vips'], installed), ['node_modules/vips'])
+  assert.deepEqual(listLeftOut(['node_modules/fast'], undefined), ['node_modules/fast'])
+})

@@ -1,5 +1,6 @@
 import type { App } from '../context.ts'
 import { DatabaseAway } from '../db/pool.ts'
+import { RunError } from '../lib/run.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Output } from './output.ts'
 import { findServer } from './queries.ts'
@@ -9,6 +10,7 @@ import type { Supervisor } from './supervisor.ts'
 const everyMs = 30_000
 const mb = 1024 * 1024
 const nearly = 0.9
+const uncountedMax = 3
 /** A file system of 16 MB keeps some blocks for its own tables. */
 const full = 0.99
 /** So far back from the last warning, and the next one is news again. */
@@ -29,6 +31,8 @@ interface Options {
 export class DiskWatch {
   readonly #options: Options
   readonly #told = new Map<string, number>()
+  /** How often in a row their files could not be counted. */
+  readonly #uncounted = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
   #isClosed = false
@@ -49,6 +53,7 @@ export class DiskWatch {
 
   forget(botId: string): void {
     this.#told.delete(botId)
+    this.#uncounted.delete(botId)
   }
 
   /** Through all that run; resolves when that is done. A look that takes long is not joined by another. */
@@ -66,11 +71,22 @@ export class DiskWatch {
       if (this.#isClosed) return
       try {
         await this.#lookAt(botId)
+        this.#uncounted.delete(botId)
       } catch (error) {
+        if (error instanceof RunError && error.reason === 'timeout') await this.#noteUncounted(botId)
         // The next look is another one, and the other bots have to be looked at too.
         if (!(error instanceof DatabaseAway)) app.log.error({ err: error, bot: botId }, 'a disk could not be looked at')
       }
     }
+  }
+
+  /** So many files that counting them never ends would be a way to have any number of them. */
+  async #noteUncounted(botId: string): Promise<void> {
+    const times = (this.#uncounted.get(botId) ?? 0) + 1
+    this.#uncounted.set(botId, times)
+    if (times < uncountedMax) return
+    this.#uncounted.delete(botId)
+    await this.#options.supervisor.stopOverfull(botId, { isCounted: false })
   }
 
   async #lookAt(botId: string): Promise<void> {

@@ -287,13 +287,16 @@ export class Supervisor {
   }
 
   /** Nothing but us keeps it from filling the machine's disk: it is not started again before somebody made room. */
-  stopOverfull(botId: string): Promise<void> {
+  stopOverfull(botId: string, { isCounted } = { isCounted: true }): Promise<void> {
     return this.exclusively(botId, async () => {
       const { app, runtime, output } = this.#options
       const server = await findServer(app.pool.db, botId)
       if (!server?.instance_id || isHeld(server)) return // the next look finds it again
       const { instance_id: id } = server
-      output.say(botId, `This bot has more than the ${server.disk_mb} MB of files that it may have: it is stopped.`)
+      const what = isCounted
+        ? `more than the ${server.disk_mb} MB of files that it may have`
+        : 'too many files to count'
+      output.say(botId, `This bot has ${what}: it is stopped.`)
       await runtime.stop(id, stopGraceMs)
       const exit = (await runtime.list()).find((instance) => instance.id === id)?.exit
       await output.finish(botId, id)

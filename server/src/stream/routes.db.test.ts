@@ -123,10 +123,16 @@ test('states are told at once and at each change, to those who watch the bot and
   assert.equal(statuses.at(-1), 'succeeded')
   assert.deepEqual(bob.events, [])
   client.close()
+  const later = await bot.ask('POST /deployments', { botId: bot.id })
+  await bot.ask(`POST /deployments/${String(later.body['id'])}/cancel`)
 
   const again = await openEvents(server, '?topics=me', { as: ann, headers: { 'last-event-id': client.lastId() } })
   await again.untilEvent('what it missed', isState('me', 'running'))
-  await again.untilEvent('the last deployment', ({ name }) => name === 'deployment')
+  for (const { id } of [body, later.body])
+    await again.untilEvent(
+      'both deployments',
+      ({ name, data }) => name === 'deployment' && (data['deployment'] as { id: unknown }).id === id,
+    )
   again.close()
   bob.close()
 })

@@ -7,6 +7,9 @@ import type { Wakes } from '../jobs/wake.ts'
 import { Groups } from '../lib/groups.ts'
 
 const batchMs = 50
+// Of deployments, for whoever was away.
+const recentMs = 60 * 60_000
+const newestMax = 60
 const retryMs = 1_000
 
 /** Whoever wants to know about one bot or deployment: at once what it is like, then each change. */
@@ -129,9 +132,13 @@ export class StateFeed {
 
   async #readUsers(userIds: readonly string[]): Promise<void> {
     const servers = await this.#app.pool.query<ServerRow>(`${selectServers} where b.user_id = any($1)`, [userIds])
+    // The newest of each bot, and what may have ended while nobody listened.
     const deployments = await this.#app.pool.query<Owned>(
-      `${selectDeployments} where b.user_id = any($1) and d.id = (select max(id) from deployments where bot_id = b.id)`,
-      [userIds],
+      `${selectDeployments} where b.user_id = any($1)
+         and d.id in (select id from deployments where bot_id = b.id order by id desc limit ${newestMax})
+         and (d.finished_at is null or d.finished_at > $2 or d.id = (select max(id) from deployments where bot_id = b.id))
+       order by d.id`,
+      [userIds, new Date(this.#app.clock.now().getTime() - recentMs)],
     )
     for (const row of servers) this.#tellServer(row)
     for (const row of deployments) this.#tellDeployment(row)

@@ -181,6 +181,12 @@ export const variables = {
     text: 'What runs bots: `process` runs them as processes of this machine.',
     parse: (value) => (value === 'process' ? value : undefined),
   }),
+  ROLE: variable({
+    default: '`all`',
+    takes: '`all`; `web` is not there yet',
+    text: 'What this server does: `all` answers requests, delivers webhooks and runs bots.',
+    parse: (value) => (value === 'all' ? value : undefined),
+  }),
   ALLOW_UNISOLATED: variable({
     default: '`false`',
     takes: '`true` or `false`',

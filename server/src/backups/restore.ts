@@ -5,7 +5,7 @@ import { DatabaseAway, type Db } from '../db/pool.ts'
 import type { BotContent } from '../db/tables.ts'
 import { tx } from '../db/tx.ts'
 import { NotNow } from '../deployments/deployer.ts'
-import { describeExit, lockServer, trialMs } from '../deployments/swap.ts'
+import { describeExit, hasStayedUp, lockServer, trialMs } from '../deployments/swap.ts'
 import { run } from '../lib/run.ts'
 import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
@@ -209,8 +209,7 @@ async function start({ app, runtime, supervisor }: Keeper, botId: string): Promi
   if (instance === null) throw new StepError('start_failed', 'The server was changed while it was being started.')
   const known = (await runtime.list()).find(({ id }) => id === instance)
   const startedAt = known?.startedAt.getTime() ?? Date.now()
-  // Nobody was there to see it stay up: what ends it later is a crash like any other.
-  if (known?.exit && known.exit.at.getTime() - startedAt >= trialMs) return undefined
+  if (known?.exit && hasStayedUp(known.exit, new Date(startedAt))) return undefined
   const exit = await supervisor.waitForExit(instance, Math.max(0, trialMs - Math.max(0, Date.now() - startedAt)))
   const now = await findServer(app.pool.db, botId)
   return now?.wanted === 'offline' ? undefined : exit

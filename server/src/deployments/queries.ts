@@ -414,7 +414,7 @@ export async function completeDeployment(db: Db, work: Work, now: Date): Promise
 
 /**
  * Those that were asked for before this one, and were put off: they would undo what is newer. What somebody asked for
- * is done all the same, unless it would undo a rollback: it takes what is newest by then.
+ * is done all the same, because it takes what is newest by then; unless its commit is fixed, or it would undo a rollback.
  */
 async function supersedeOvertaken(db: Db, { id, bot_id, rollback_of }: Work, now: Date): Promise<void> {
   const message = 'It waited, and a later deployment was done meanwhile.'
@@ -428,7 +428,7 @@ async function supersedeOvertaken(db: Db, { id, bot_id, rollback_of }: Work, now
     .where('bot_id', '=', bot_id)
     .where('status', '=', 'queued')
     .where('id', '<', id)
-    .where((is) => is.or([is('is_push', '=', true), is.val(rollback_of !== null)]))
+    .where((is) => is.or([is('is_push', '=', true), is('commit_sha', 'is not', null), is.val(rollback_of !== null)]))
     .returning('id')
     .execute()
   for (const row of rows) await wake(db, 'state', row.id)

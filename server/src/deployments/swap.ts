@@ -114,13 +114,20 @@ async function tryRelease(
 
   const known = (await runtime.list()).find(({ id }) => id === instance)
   const startedAt = known?.startedAt ?? app.clock.now()
-  // Nobody was there to see it stay up: what ends it later is a crash like any other.
-  if (known?.exit && known.exit.at.getTime() - startedAt.getTime() >= trialMs) return { exit: undefined, instance }
+  if (known?.exit && hasStayedUp(known.exit, startedAt)) return { exit: undefined, instance }
   const upMs = Math.max(0, Date.now() - startedAt.getTime())
   const exit = await supervisor.waitForExit(instance, Math.max(0, trialMs - upMs))
   const now = await findServer(app.pool.db, work.bot_id)
   // Somebody stopped it meanwhile: no fault of the release.
   return { exit: exit && now?.wanted === 'offline' ? undefined : exit, instance }
+}
+
+/**
+ * Nobody was there to see it stay up: what ends it later is a crash like any other. When one was lost, with the machine say,
+ * is not known.
+ */
+export function hasStayedUp({ code, signal, at }: Exit, startedAt: Date): boolean {
+  return (code !== null || signal !== null) && at.getTime() - startedAt.getTime() >= trialMs
 }
 
 async function complete({ app }: Deployer, work: Work): Promise<void> {

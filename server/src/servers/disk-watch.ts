@@ -70,10 +70,8 @@ export class DiskWatch {
       if (exit) continue
       if (this.#isClosed) return
       try {
-        await this.#lookAt(botId)
-        this.#uncounted.delete(botId)
+        await this.#lookAt(botId).catch((error: unknown) => this.#noteUncounted(botId, error))
       } catch (error) {
-        if (error instanceof RunError && error.reason === 'timeout') await this.#noteUncounted(botId)
         // The next look is another one, and the other bots have to be looked at too.
         if (!(error instanceof DatabaseAway)) app.log.error({ err: error, bot: botId }, 'a disk could not be looked at')
       }
@@ -81,17 +79,19 @@ export class DiskWatch {
   }
 
   /** So many files that counting them never ends would be a way to have any number of them. */
-  async #noteUncounted(botId: string): Promise<void> {
+  async #noteUncounted(botId: string, error: unknown): Promise<void> {
+    if (!(error instanceof RunError) || error.reason !== 'timeout') throw error
     const times = (this.#uncounted.get(botId) ?? 0) + 1
     this.#uncounted.set(botId, times)
-    if (times < uncountedMax) return
-    this.#uncounted.delete(botId)
+    if (times < uncountedMax) throw error
     await this.#options.supervisor.stopOverfull(botId, { isCounted: false })
+    this.#uncounted.delete(botId)
   }
 
   async #lookAt(botId: string): Promise<void> {
     const { app, runtime, supervisor, resources } = this.#options
     const { usedBytes, fullness } = await runtime.disk(botId)
+    this.#uncounted.delete(botId)
     resources.noteDisk(botId, usedBytes)
     // What nearly all have: no need to ask who it is.
     if (fullness !== undefined && fullness < nearly - relief) return this.forget(botId)

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { cacheKey } from './cache-key.ts'
 import { isGit, isLocal, listOptional, type NpmLock, readNpmLock } from './npm-lock.ts'
 import { dependencyFields, type PackageJson } from './package-json.ts'
@@ -155,15 +154,24 @@ function installByNpm(lock: Lock, wish: InstallWish): Install & { tools: string[
   const isCacheable = !known.hasLocal
   const tools = known.hasGit ? ['git'] : []
   const made = installWith({ argv, lock, wish, isCacheable, isShared, tools })
-  const machine = { platform: facts.platform, libc: findLibc(), needsDev: wish.needsDev }
-  const paths = listOptional(lock.text ?? '', machine)
+  const { platform, nodeVersion } = facts
+  const machine = { platform, nodeVersion, libc: findLibc(), needsDev: wish.needsDev }
+  const isOther = settingsThatLeaveOut.test(facts.project.read('.npmrc') ?? '')
+  const paths = isOther ? [] : listOptional(lock.text ?? '', machine)
   return paths.length === 0 ? made : { ...made, optional: { paths, listedIn: 'node_modules/.package-lock.json' } }
 }
+
+const settingsThatLeaveOut =
+  /^\s*(?:omit|include|only|production|optional|install-strategy|legacy-peer-deps|os|cpu|libc)\b/m
 
 let libc: 'glibc' | 'musl' | undefined
 
 function findLibc(): 'glibc' | 'musl' {
-  libc ??= existsSync(`/lib/ld-musl-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`) ? 'musl' : 'glibc'
+  if (libc) return libc
+  // As npm tells them apart. The whole report would ask for names in the network.
+  Object.assign(process.report, { excludeNetwork: true })
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+  libc = header.glibcVersionRuntime === undefined ? 'musl' : 'glibc'
   return libc
 }
 
@@ -207,7 +215,7 @@ function installWith({ argv, lock, wish, isCacheable, isShared = false, tools = 
   if (!isCacheable || !isDecided || packageJson.hasWorkspaces || sources.some(isLocal)) return { argv, tools: allTools }
   const { nodeVersion, platform, project } = facts
   const key = cacheKey([
-    'javascript 2',
+    'javascript 3',
     ...argv,
     lock.file,
     lock.text,

@@ -20,19 +20,22 @@ const lock = JSON.stringify({
       optionalDependencies: { vips: '1' },
     },
     'node_modules/linux-x64/node_modules/vips': { optional: true },
-    'node_modules/vips': { optional: true },
+    'node_modules/vips': { optional: true, engines: { node: '^18.17.0 || ^20.3.0 || >= 21.0.0' } },
     'node_modules/musl': { optional: true, os: ['linux'], cpu: ['x64'], libc: ['musl'] },
     'node_modules/wasm': { optional: true, cpu: ['wasm32'], dependencies: { emnapi: '1' } },
     'node_modules/emnapi': { optional: true },
     'node_modules/notwin': { optional: true, os: ['!win32'], dependencies: { bundled: '1', vips: '1' } },
     'node_modules/notwin/node_modules/bundled': { optional: true, inBundle: true },
     'node_modules/old-arm': { optional: true, cpu: ['!x64'] },
-    'node_modules/fast': { optional: true },
+    'node_modules/fast': { optional: true, optionalDependencies: { built: '1', picky: '1' } },
+    'node_modules/built': { optional: true, hasInstallScript: true, dependencies: { nan: '1' } },
+    'node_modules/nan': { optional: true },
+    'node_modules/picky': { optional: true, engines: { node: '>=4 <24 || ~26.1 || nonsense' } },
     'node_modules/tool': { dev: true, optionalDependencies: { extra: '1' } },
     'node_modules/extra': { dev: true, optional: true },
   },
 })
-const machine = { platform: 'linux-x64', libc: 'glibc' } as const
+const machine = { platform: 'linux-x64', libc: 'glibc', nodeVersion: '24.1.0' } as const
 
 test('of optional packages those count that fit the machine and that something asks for there', () => {
   const expected = [

@@ -17,11 +17,13 @@ interface Machine {
   /** `linux-x64` */
   readonly platform: string
   readonly libc: 'glibc' | 'musl'
+  readonly nodeVersion: string
 }
 
 /**
  * The optional packages that an installation from this lockfile has on such a machine, as paths. npm leaves out those that
- * it could not get, and says nothing.
+ * it could not get, and says nothing. Those that it may leave out for other reasons are not among them: a script that fails
+ * for want of a compiler, say, fails the next time too.
  */
 export function listOptional(text: string, { needsDev, ...machine }: Machine & { needsDev: boolean }): string[] {
   const packages = getOwn(parse(text), 'packages')
@@ -32,14 +34,44 @@ export function listOptional(text: string, { needsDev, ...machine }: Machine & {
     const entry = getOwn(packages, path)
     const wished = path === '' && needsDev ? [...fields, 'devDependencies'] : fields
     for (const name of wished.flatMap((field) => Object.keys(getOwn(entry, field) ?? {}))) {
-      const found = lookUp(packages, path, name)
-      if (found !== undefined && fits(getOwn(packages, found), machine)) reached.add(found)
+      const found = isOptionalPeer(entry, name) ? undefined : lookUp(packages, path, name)
+      const next = found === undefined ? undefined : getOwn(packages, found)
+      const isLeftOut = getOwn(next, 'dev') === true && !needsDev
+      if (found !== undefined && !isLeftOut && !isUncertain(next, machine) && fits(next, machine)) reached.add(found)
     }
   }
   return [...reached].filter((path) => {
     const entry = getOwn(packages, path)
-    return (getOwn(entry, 'optional') === true || getOwn(entry, 'devOptional') === true) && !getOwn(entry, 'inBundle')
+    return isOptional(entry) && !getOwn(entry, 'inBundle')
   })
+}
+
+const isOptional = (entry: unknown) => getOwn(entry, 'optional') === true || getOwn(entry, 'devOptional') === true
+
+/** Whether it can be had does not depend on the registry alone. */
+function isUncertain(entry: unknown, { nodeVersion }: Machine): boolean {
+  if (!isOptional(entry)) return false
+  const engines = getOwn(entry, 'engines')
+  const isForAll =
+    getOwn(engines, 'npm') === undefined && takesMajor(textOf(engines, 'node'), parseInt(nodeVersion, 10))
+  return getOwn(entry, 'hasInstallScript') === true || !isForAll
+}
+
+/** Whether a range of versions has this major one, as far as that can be told by major ones alone. */
+function takesMajor(range: string, major: number): boolean {
+  const takes = (comparator: string) => {
+    const [, sign = '', first = ''] = /^(>=|<=|[<>=~^])?v?(\d+|[*x])(?:\.[\w.*-]+)?$/.exec(comparator) ?? []
+    if (first === '*' || first === 'x') return true
+    const number = parseInt(first, 10) // NaN takes nothing
+    if (sign.startsWith('>')) return major >= number
+    return sign.startsWith('<') ? major < number : major === number
+  }
+  const alternatives = range.split('||').map((words) => words.trim().replaceAll(/([<>=~^])\s+/g, '$1'))
+  return alternatives.some((words) => words === '' || words.split(/\s+/).every(takes))
+}
+
+function isOptionalPeer(entry: unknown, name: string): boolean {
+  return getOwn(getOwn(getOwn(entry, 'peerDependenciesMeta'), name), 'optional') === true
 }
 
 /** In the folder of the package itself, then in those around it. */

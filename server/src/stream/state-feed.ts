@@ -9,7 +9,7 @@ import { Groups } from '../lib/groups.ts'
 const batchMs = 50
 // Of deployments, for whoever was away.
 const recentMs = 60 * 60_000
-const newestMax = 60
+const recentMax = 40
 const retryMs = 1_000
 
 /** Whoever wants to know about one bot or deployment: at once what it is like, then each change. */
@@ -132,16 +132,21 @@ export class StateFeed {
 
   async #readUsers(userIds: readonly string[]): Promise<void> {
     const servers = await this.#app.pool.query<ServerRow>(`${selectServers} where b.user_id = any($1)`, [userIds])
-    // The newest of each bot, and what may have ended while nobody listened.
+    const newest = '(select max(id) from deployments where bot_id = b.id)'
     const deployments = await this.#app.pool.query<Owned>(
-      `${selectDeployments} where b.user_id = any($1)
-         and d.id in (select id from deployments where bot_id = b.id order by id desc limit ${newestMax})
-         and (d.finished_at is null or d.finished_at > $2 or d.id = (select max(id) from deployments where bot_id = b.id))
-       order by d.id`,
-      [userIds, new Date(this.#app.clock.now().getTime() - recentMs)],
+      `${selectDeployments} where b.user_id = any($1) and d.id = ${newest}`,
+      [userIds],
+    )
+    // And those before it that may have ended while nobody listened: few enough for a client to take at once.
+    const recent = await this.#app.pool.query<Owned>(
+      `${selectDeployments} where b.user_id = any($1) and d.id <> ${newest}
+         and d.id in (select id from deployments where bot_id = b.id order by id desc limit ${recentMax})
+         and (d.finished_at is null or d.finished_at > $2)
+       order by d.id desc limit $3`,
+      [userIds, new Date(this.#app.clock.now().getTime() - recentMs), recentMax * userIds.length],
     )
     for (const row of servers) this.#tellServer(row)
-    for (const row of deployments) this.#tellDeployment(row)
+    for (const row of [...deployments, ...recent]) this.#tellDeployment(row)
   }
 
   #tellServer({ bot_id, user_id, identifier, state, restart_at }: ServerRow): void {

@@ -214,7 +214,7 @@ export class Instances {
       this.#write(note)
       this.#known.set(id, known)
       const child = this.#spawn(id, files, launch())
-      child.once('exit', (code) => this.#conclude(id, code ?? lost))
+      child.once('exit', (code) => this.#tryTo(() => this.#conclude(id, code ?? lost)))
       await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
       child.unref()
       if (isBounded) keepRoom(files)

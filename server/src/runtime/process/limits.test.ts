@@ -60,6 +60,12 @@ test('a group whose processes are still dying is removed when they are gone', ()
   assert(groups.has('a'))
   for (let i = 0; i < 5; i++) mock.timers.tick(100)
   assert(!groups.has('a'))
+  limiter.enter('a', 'builds', { botId: 'x', limits })
+  keepBusy(4)
+  limiter.leave('a', 'builds')
+  limiter.enter('a', 'builds', { botId: 'x', limits })
+  for (let i = 0; i < 5; i++) mock.timers.tick(100)
+  assert(groups.has('a'), 'the next command of the build is in it')
 })
 
 test('one that may have as much anyway is left alone', () => {

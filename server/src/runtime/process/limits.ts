@@ -29,6 +29,8 @@ export class GroupLimiter {
   readonly #lifted = new Map<string, { cpus: number; timer: NodeJS.Timeout }>()
   /** When bots were started, by bot, those of long ago first. */
   readonly #starts = new Map<string, number[]>()
+  /** Groups that could not be removed yet. */
+  readonly #dying = new Map<string, NodeJS.Timeout>()
   #isClosed = false
 
   constructor(cgroups: Cgroups) {
@@ -37,6 +39,9 @@ export class GroupLimiter {
 
   /** In front of a command: it and all that it starts stay within the limits. */
   enter(name: string, part: Part, { botId, limits }: { botId: string; limits: Limits }): string[] {
+    // All commands of a build have one name: what the one before left is in the same group.
+    clearTimeout(this.#dying.get(`${part} ${name}`))
+    this.#dying.delete(`${part} ${name}`)
     if (part === 'builds') return this.#cgroups.make(name, part, buildLimits(limits))
     const argv = this.#cgroups.make(name, part, botLimits(limits))
     if (limits.cpus < startCpus && !this.#isClosed && this.#countStart(botId)) this.#lift(name, limits.cpus)
@@ -109,8 +114,18 @@ export class GroupLimiter {
 
   /** The dead are there for a moment longer. What is left after all goes with the next start of the server. */
   #removeDying(name: string, part: Part, triesLeft: number): void {
-    if (this.#cgroups.remove(name, part) || triesLeft === 0 || this.#isClosed) return
-    setTimeout(() => this.#removeDying(name, part, triesLeft - 1), dyingRetryMs).unref()
+    this.#dying.delete(`${part} ${name}`)
+    if (this.#tryRemove(name, part) || triesLeft === 0 || this.#isClosed) return
+    const timer = setTimeout(() => this.#removeDying(name, part, triesLeft - 1), dyingRetryMs).unref()
+    this.#dying.set(`${part} ${name}`, timer)
+  }
+
+  #tryRemove(name: string, part: Part): boolean {
+    try {
+      return this.#cgroups.remove(name, part)
+    } catch {
+      return false // no file left to open, say: then it is tried again
+    }
   }
 
   stats(name: string): GroupStats | undefined {

@@ -21,7 +21,7 @@ test('a bot whose files cannot be counted three times in a row is stopped; the o
     supervisor: {
       stopOverfull: (botId: string, { isCounted }: { isCounted: boolean }) => {
         stopped.push(`${botId} ${isCounted}`)
-        return stopped.length === 1 ? Promise.reject(new Error('not now')) : Promise.resolve()
+        return stopped.length === 1 ? Promise.reject(new Error('not now')) : Promise.resolve(stopped.length === 3)
       },
     },
     resources: { noteDisk: () => {} },
@@ -33,7 +33,7 @@ test('a bot whose files cannot be counted three times in a row is stopped; the o
   isSlow = false
   await watch.look()
   isSlow = true
-  for (let look = 0; look < 4; look++) await watch.look()
-  assert.deepEqual(stopped, ['many false', 'many false'], 'again at the next look if it could not be')
-  assert.equal(looked.filter((botId) => botId === 'few').length, 7)
+  for (let look = 0; look < 6; look++) await watch.look()
+  assert.deepEqual(stopped, Array(3).fill('many false'), 'again at the next look if it could not be')
+  assert.equal(looked.filter((botId) => botId === 'few').length, 9)
 })

@@ -84,8 +84,7 @@ export class DiskWatch {
     const times = (this.#uncounted.get(botId) ?? 0) + 1
     this.#uncounted.set(botId, times)
     if (times < uncountedMax) throw error
-    await this.#options.supervisor.stopOverfull(botId, { isCounted: false })
-    this.#uncounted.delete(botId)
+    if (await this.#options.supervisor.stopOverfull(botId, { isCounted: false })) this.#uncounted.delete(botId)
   }
 
   async #lookAt(botId: string): Promise<void> {
@@ -98,8 +97,8 @@ export class DiskWatch {
     const server = await findServer(app.pool.db, botId)
     if (!server) return
     const limitBytes = server.disk_mb * mb
-    if (fullness === undefined && usedBytes > limitBytes) return supervisor.stopOverfull(botId)
-    this.#tell(botId, { fullness: fullness ?? usedBytes / limitBytes, diskMb: server.disk_mb })
+    if (fullness === undefined && usedBytes > limitBytes) await supervisor.stopOverfull(botId)
+    else this.#tell(botId, { fullness: fullness ?? usedBytes / limitBytes, diskMb: server.disk_mb })
   }
 
   /** Once for each of the two, until there is room again. */

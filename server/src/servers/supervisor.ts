@@ -287,11 +287,12 @@ export class Supervisor {
   }
 
   /** Nothing but us keeps it from filling the machine's disk: it is not started again before somebody made room. */
-  stopOverfull(botId: string, { isCounted } = { isCounted: true }): Promise<void> {
+  /** False: not now, because others have it in their hands. */
+  stopOverfull(botId: string, { isCounted } = { isCounted: true }): Promise<boolean> {
     return this.exclusively(botId, async () => {
       const { app, runtime, output } = this.#options
       const server = await findServer(app.pool.db, botId)
-      if (!server?.instance_id || isHeld(server)) return // the next look finds it again
+      if (!server?.instance_id || isHeld(server)) return false // the next look finds it again
       const { instance_id: id } = server
       const what = isCounted
         ? `more than the ${server.disk_mb} MB of files that it may have`
@@ -303,6 +304,7 @@ export class Supervisor {
       const ended = exit ? this.#byOurClock(exit) : { code: null, signal: null, oomKilled: false, at: app.clock.now() }
       await this.recordCrash(server, { ...ended, diskFull: true }, { isFinal: true })
       await runtime.forget(id)
+      return true
     })
   }
 

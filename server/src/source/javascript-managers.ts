@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { cacheKey } from './cache-key.ts'
 import { isGit, isLocal, listOptional, type NpmLock, readNpmLock } from './npm-lock.ts'
 import { dependencyFields, type PackageJson } from './package-json.ts'
@@ -155,12 +156,14 @@ function installByNpm(lock: Lock, wish: InstallWish): Install & { tools: string[
   const tools = known.hasGit ? ['git'] : []
   const made = installWith({ argv, lock, wish, isCacheable, isShared, tools })
   const { platform, nodeVersion } = facts
-  const machine = { platform, nodeVersion, libc: findLibc(), needsDev: wish.needsDev }
+  const machine = { platform, nodeVersion, npmVersion, libc: findLibc(), needsDev: wish.needsDev }
   const isOther = settingsThatLeaveOut.test(facts.project.read('.npmrc') ?? '')
   const paths = isOther ? [] : listOptional(lock.text ?? '', machine)
   return paths.length === 0 ? made : { ...made, optional: { paths, listedIn: 'node_modules/.package-lock.json' } }
 }
 
+// Of the npm that we ship.
+const { version: npmVersion } = createRequire(import.meta.url)('npm/package.json') as { version: string }
 const settingsThatLeaveOut =
   /^\s*(?:omit|include|only|production|optional|install-strategy|legacy-peer-deps|os|cpu|libc)\b/m
 

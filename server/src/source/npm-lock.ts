@@ -18,6 +18,7 @@ interface Machine {
   readonly platform: string
   readonly libc: 'glibc' | 'musl'
   readonly nodeVersion: string
+  readonly npmVersion: string
 }
 
 /**
@@ -29,6 +30,7 @@ export function listOptional(text: string, { needsDev, ...machine }: Machine & {
   const packages = getOwn(parse(text), 'packages')
   if (!isObject(packages)) return []
   const fields = ['dependencies', 'optionalDependencies', 'peerDependencies']
+  const doomed = listDoomed(packages, machine)
   const reached = new Set([''])
   for (const path of reached) {
     const entry = getOwn(packages, path)
@@ -37,7 +39,7 @@ export function listOptional(text: string, { needsDev, ...machine }: Machine & {
       const found = isOptionalPeer(entry, name) ? undefined : lookUp(packages, path, name)
       const next = found === undefined ? undefined : getOwn(packages, found)
       const isLeftOut = getOwn(next, 'dev') === true && !needsDev
-      if (found !== undefined && !isLeftOut && !isUncertain(next, machine) && fits(next, machine)) reached.add(found)
+      if (found !== undefined && !isLeftOut && !doomed.has(found)) reached.add(found)
     }
   }
   return [...reached].filter((path) => {
@@ -48,26 +50,56 @@ export function listOptional(text: string, { needsDev, ...machine }: Machine & {
 
 const isOptional = (entry: unknown) => getOwn(entry, 'optional') === true || getOwn(entry, 'devOptional') === true
 
-/** Whether it can be had does not depend on the registry alone. */
-function isUncertain(entry: unknown, { nodeVersion }: Machine): boolean {
-  if (!isOptional(entry)) return false
-  const engines = getOwn(entry, 'engines')
-  const isForAll =
-    getOwn(engines, 'npm') === undefined && takesMajor(textOf(engines, 'node'), parseInt(nodeVersion, 10))
-  return getOwn(entry, 'hasInstallScript') === true || !isForAll
+/** Optional ones that npm leaves out here, or may: whoever cannot be without one of them is left out with it. */
+function listDoomed(packages: JsonObject, machine: Machine): Set<string> {
+  const optional = Object.entries(packages).filter(([, entry]) => isOptional(entry))
+  const doomed = new Set(optional.filter(([, entry]) => !canHave(entry, machine)).map(([path]) => path))
+  const needs = (path: string, entry: unknown) =>
+    ['dependencies', 'peerDependencies']
+      .flatMap((field) => Object.keys(getOwn(entry, field) ?? {}))
+      .filter(
+        (name) => getOwn(getOwn(entry, 'optionalDependencies'), name) === undefined && !isOptionalPeer(entry, name),
+      )
+      .some((name) => doomed.has(lookUp(packages, path, name) ?? ''))
+  for (let size = -1; size < doomed.size; ) {
+    size = doomed.size
+    for (const [path, entry] of optional) if (needs(path, entry)) doomed.add(path)
+  }
+  return doomed
 }
 
-/** Whether a range of versions has this major one, as far as that can be told by major ones alone. */
-function takesMajor(range: string, major: number): boolean {
-  const takes = (comparator: string) => {
-    const [, sign = '', first = ''] = /^(>=|<=|[<>=~^])?v?(\d+|[*x])(?:\.[\w.*-]+)?$/.exec(comparator) ?? []
-    if (first === '*' || first === 'x') return true
-    const number = parseInt(first, 10) // NaN takes nothing
-    if (sign.startsWith('>')) return major >= number
-    return sign.startsWith('<') ? major < number : major === number
-  }
+/** Whether it depends on nothing but the registry that an optional one is there. */
+function canHave(entry: unknown, machine: Machine): boolean {
+  const { nodeVersion, npmVersion } = machine
+  const engines = getOwn(entry, 'engines')
+  return (
+    getOwn(entry, 'hasInstallScript') !== true &&
+    isInRange(nodeVersion, textOf(engines, 'node')) &&
+    isInRange(npmVersion, textOf(engines, 'npm')) &&
+    fits(entry, machine)
+  )
+}
+
+/** For the ranges that packages have; others hold nothing. */
+export function isInRange(version: string, range: string): boolean {
   const alternatives = range.split('||').map((words) => words.trim().replaceAll(/([<>=~^])\s+/g, '$1'))
-  return alternatives.some((words) => words === '' || words.split(/\s+/).every(takes))
+  return alternatives.some((words) => words === '' || words.split(/\s+/).every((word) => isWithin(version, word)))
+}
+
+function isWithin(version: string, comparator: string): boolean {
+  const [, sign = '', text] = /^(>=|<=|[<>=~^])?v?(\d+(?:\.\d+){0,2}|[*xX])(?:\.[*xX])*$/.exec(comparator) ?? []
+  if (text === undefined) return false
+  const bound = /\d/.test(text) ? text.split('.').map(Number) : []
+  const parts = version.split('.').map((part) => parseInt(part, 10))
+  const at = bound.findIndex((number, index) => number !== parts[index])
+  const order = at < 0 ? 0 : Math.sign((parts[at] ?? 0) - (bound[at] ?? 0))
+  if (sign === '>=') return order >= 0
+  if (sign === '<=') return order <= 0
+  if (sign === '<') return order < 0
+  if (sign === '>') return order > 0
+  if (sign === '^') return order >= 0 && at !== 0
+  if (sign === '~') return order >= 0 && (at < 0 || at > Math.min(1, bound.length - 1))
+  return order === 0
 }
 
 function isOptionalPeer(entry: unknown, name: string): boolean {

@@ -139,11 +139,14 @@ export class StateFeed {
     )
     // And those before it that may have ended while nobody listened: few enough for a client to take at once.
     const recent = await this.#app.pool.query<Owned>(
-      `${selectDeployments} where b.user_id = any($1) and d.id <> ${newest}
-         and d.id in (select id from deployments where bot_id = b.id order by id desc limit ${recentMax})
-         and (d.finished_at is null or d.finished_at > $2)
-       order by d.id desc limit $3`,
-      [userIds, new Date(this.#app.clock.now().getTime() - recentMs), recentMax * userIds.length],
+      `select * from (
+         select *, row_number() over (partition by user_id order by id desc) as place from (
+           ${selectDeployments} where b.user_id = any($1) and d.id <> ${newest}
+             and d.id in (select id from deployments where bot_id = b.id order by id desc limit ${recentMax})
+             and (d.finished_at is null or d.finished_at > $2)
+         ) recent
+       ) placed where place <= ${recentMax} order by id`,
+      [userIds, new Date(this.#app.clock.now().getTime() - recentMs)],
     )
     for (const row of servers) this.#tellServer(row)
     for (const row of [...deployments, ...recent]) this.#tellDeployment(row)

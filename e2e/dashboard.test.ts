@@ -483,9 +483,14 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     // Like a proxy that holds everything back.
     await one.route('**/api/v1/stream?**', () => {})
     await one.goto(running.url + ofBot('/logs'))
-    await one.getByRole('log').waitFor()
+    await one
+      .getByRole('log')
+      .waitFor()
+      .catch(async (error: unknown) => {
+        throw new Error(`There is no log, but: ${await one.locator('body').innerText()}`, { cause: error })
+      })
     const before = await one.getByRole('log').innerText()
-    await one.getByText('Every 3 s', { exact: true }).waitFor({ timeout: 12_000 })
+    await one.getByText('Every 3 s', { exact: true }).waitFor()
     await waitFor('more lines', async () => (await one.getByRole('log').innerText()) !== before)
     await other.close()
   })

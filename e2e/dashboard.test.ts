@@ -490,7 +490,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
         throw new Error(`There is no log, but: ${await one.locator('body').innerText()}`, { cause: error })
       })
     const before = await one.getByRole('log').innerText()
-    await one.getByText('Every 3 s', { exact: true }).waitFor()
+    await one.getByText('Every 3 s', { exact: true }).waitFor({ timeout: 12_000 })
     await waitFor('more lines', async () => (await one.getByRole('log').innerText()) !== before)
     await other.close()
   })

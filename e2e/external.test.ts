@@ -21,7 +21,7 @@ if (!skip) {
   after(() => control('stop', '-m', 'immediate'))
 }
 
-test('the tests that need a database pass against it', { skip, timeout: 600_000 }, async () => {
+test('the tests that need a database pass against it', { skip, timeout: 300_000 }, async () => {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env // or the runner would think that it runs inside itself
   const child = spawn(process.execPath, [join(root, 'scripts/test.ts'), '--db-only'], {
     cwd: root,

@@ -223,13 +223,20 @@ export function listNext(db: Db, nodeId: string, now: Date): Promise<Next[]> {
     .execute()
 }
 
-export async function getOwnedDeployment(db: Db, userId: string, id: string): Promise<DeploymentRow> {
+/** `isLocked`: until the end of the transaction nobody else changes it. */
+export async function getOwnedDeployment(
+  db: Db,
+  userId: string,
+  id: string,
+  { isLocked } = { isLocked: false },
+): Promise<DeploymentRow> {
   const row = await db
     .selectFrom('deployments')
     .innerJoin('bots', 'bots.id', 'deployments.bot_id')
     .selectAll('deployments')
     .where('deployments.id', '=', id)
     .where('bots.user_id', '=', userId)
+    .$if(isLocked, (query) => query.forUpdate('deployments'))
     .executeTakeFirst()
   if (!row) throw new AppError('not_found')
   return row
@@ -319,16 +326,18 @@ type Changes = Partial<
   Omit<DeploymentRow, 'steps' | 'error' | 'release'> & { steps: string; error: string; release: string }
 >
 
-/** Changes one that is not over yet; false if it is. */
-export async function changeDeployment(db: Db, id: string, changes: Changes): Promise<boolean> {
-  const changed = await db
+/** Of one that is not over yet. */
+const changing = (db: Db, id: string, changes: Changes) =>
+  db
     .updateTable('deployments')
     .set(changes)
     .where('id', '=', id)
     .where('status', 'in', unfinished)
     .returning(waking('state', id).as('told'))
-    .executeTakeFirst()
-  return changed !== undefined
+
+/** Changes one that is not over yet; false if it is. */
+export async function changeDeployment(db: Db, id: string, changes: Changes): Promise<boolean> {
+  return (await changing(db, id, changes).executeTakeFirst()) !== undefined
 }
 
 /** False if it is over or to be canceled. Once it is being started that is too late. */
@@ -337,20 +346,8 @@ export async function enterStep(
   id: string,
   changes: { status: DeploymentStatus; steps: string },
 ): Promise<boolean> {
-  const changed = await db
-    .updateTable('deployments')
-    .set(changes)
-    .where('id', '=', id)
-    .where('status', 'in', unfinished)
-    .where(sql<boolean>`(status = 'starting' or not is_cancel_wanted)`)
-    .returning(waking('state', id).as('told'))
-    .executeTakeFirst()
-  return changed !== undefined
-}
-
-/** Until the end of the transaction its state stays as it is read after this. */
-export async function lockDeployment(db: Db, id: string): Promise<void> {
-  await sql`select 1 from deployments where id = ${id} for update`.execute(db)
+  const isOpen = sql<boolean>`(status = 'starting' or not is_cancel_wanted)`
+  return (await changing(db, id, changes).where(isOpen).executeTakeFirst()) !== undefined
 }
 
 /** The digest of each of a bot's sealed values, by its key. */
@@ -485,13 +482,8 @@ export async function skipDeployment(
   id: string,
   { changes, error, now }: { changes: readonly string[]; error: object; now: Date },
 ): Promise<boolean> {
-  const skipped = await db
-    .updateTable('deployments')
-    .set({ status: 'canceled', finished_at: now, error: JSON.stringify(error) })
-    .where('id', '=', id)
-    .where('status', 'in', unfinished)
+  const skipped = await changing(db, id, { status: 'canceled', finished_at: now, error: JSON.stringify(error) })
     .where(sql<boolean>`push_changes = ${changes}::text[]`)
-    .returning(waking('state', id).as('told'))
     .executeTakeFirst()
   return skipped !== undefined
 }

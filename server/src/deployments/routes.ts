@@ -15,7 +15,6 @@ import {
   getOwnedDeployment,
   insertDeployment,
   listDeployments,
-  lockDeployment,
   variableChanges,
 } from './queries.ts'
 
@@ -54,9 +53,7 @@ export function deploymentRoutes(api: Api, app: App, { logs, nodeId }: { logs: D
 
   api.handle('cancelDeployment', ({ caller, params }) =>
     tx(app.pool.db, async (db) => {
-      await getOwnedDeployment(db, caller.userId, params.id)
-      await lockDeployment(db, params.id)
-      const deployment = await getOwnedDeployment(db, caller.userId, params.id)
+      const deployment = await getOwnedDeployment(db, caller.userId, params.id, { isLocked: true })
       const now = app.clock.now()
       if (deployment.status === 'queued') await failDeployment(db, deployment.id, { status: 'canceled', now })
       else if (['fetching', 'installing', 'building'].includes(deployment.status))

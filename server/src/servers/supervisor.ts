@@ -62,17 +62,16 @@ export class Supervisor {
   /** Finds again what was running, and goes on with what was under way. `signal`: the start is given up. */
   async start(signal: AbortSignal): Promise<void> {
     const { app, runtime, output, nodeId, wakes } = this.#options
-    const servers = await whenBack(() => listServersInUse(app.pool.db, nodeId), signal)
-    const inUse = new Set(servers.map(({ bot_id }) => bot_id))
+    const inUse = new Set<string>()
     for (const { id, botId, exit } of await runtime.list()) {
       inUse.add(botId)
       if (!exit) output.follow(botId, id)
     }
     wakes.on('server', (botId) => (botId === undefined ? this.#lookAtAll() : this.look(botId)))
     this.#unwatch = runtime.watch((instance) => this.#ended(instance))
-    // What was asked for before anybody listened.
-    const latest = await whenBack(() => listServersInUse(app.pool.db, nodeId), signal)
-    for (const { bot_id } of latest) inUse.add(bot_id)
+    // Listened first: what is asked for from now on is told, what was asked for before is read.
+    const servers = await whenBack(() => listServersInUse(app.pool.db, nodeId), signal)
+    for (const { bot_id } of servers) inUse.add(bot_id)
     for (const botId of inUse) this.look(botId)
   }
 
@@ -286,8 +285,10 @@ export class Supervisor {
     if (server?.instance_id) await runtime.stop(server.instance_id, 0)
   }
 
-  /** Nothing but us keeps it from filling the machine's disk: it is not started again before somebody made room. */
-  /** False: not now, because others have it in their hands. */
+  /**
+   * Nothing but us keeps it from filling the machine's disk: it is not started again before somebody made room. False: not
+   * now, because others have it in their hands.
+   */
   stopOverfull(botId: string, { isCounted } = { isCounted: true }): Promise<boolean> {
     return this.exclusively(botId, async () => {
       const { app, runtime, output } = this.#options

@@ -6,8 +6,9 @@ import { globSync, readdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../server/test/until.ts'
 import { Host } from './host.ts'
-import { beforeEnd, count, residentBytes, waitFor } from './server.ts'
+import { beforeEnd, count, residentBytes } from './server.ts'
 
 type Json = Record<string, unknown>
 
@@ -68,7 +69,7 @@ async function askForBackup(botId: string): Promise<string> {
 
 async function untilBackedUp(botId: string, id: string): Promise<Json> {
   let seen: Json = {}
-  await waitFor(
+  await until(
     'the backup to end',
     async () => {
       const { status, body } = await host.ask(`GET /bots/${botId}/backups/${id}`)
@@ -82,7 +83,7 @@ async function untilBackedUp(botId: string, id: string): Promise<Json> {
 
 async function untilRestored(botId: string, id: string): Promise<{ status: string; error: Json | null }> {
   let seen: { status: string; error: Json | null } | null = null
-  await waitFor(
+  await until(
     'the restore to end',
     async () => {
       const { status, body } = await host.ask(`GET /bots/${botId}/backups/${id}`)
@@ -97,7 +98,7 @@ async function untilRestored(botId: string, id: string): Promise<{ status: strin
 
 /** Whatever was under way has left nothing behind. */
 async function assertClean(botId: string): Promise<void> {
-  await waitFor('everything to be cleared away', async () => {
+  await until('everything to be cleared away', async () => {
     const open = await host.query("select 1 from restores where step <> 'done'", [])
     const left = ['drafts', 'restores'].flatMap((folder) => readdirSync(join(host.dataDir, 'backups', folder)))
     return open.length + left.length + globSync(join(host.dataDir, 'bots', botId, 'staged/*')).length === 0
@@ -109,7 +110,7 @@ test('kill -9 in the middle of a backup: it is taken up, complete, and told once
   for (const moment of ['begun', 'half', 'nearly'] as const) {
     const id = await askForBackup(botId)
     const draft = join(host.dataDir, 'backups/drafts', id, 'archive')
-    await waitFor('the archive to grow', () => {
+    await until('the archive to grow', () => {
       const size = statSync(draft, { throwIfNoEntry: false })?.size ?? 0
       return size > { begun: -1, half: 16, nearly: 40 }[moment] * 1024 * 1024
     })
@@ -175,7 +176,7 @@ test(`kill -9 of the server at each step of a restore, ${rounds} times: all of e
     await ask(atStep)
     // The server may be gone when they ask, and then nothing was asked for.
     const others = anywhere.map((botId) => sleep(Math.random() * 3_000).then(() => ask(botId).catch(() => undefined)))
-    await waitFor(`the step ${step}`, async () =>
+    await until(`the step ${step}`, async () =>
       [step, 'done'].includes((await lastRestoreOf(atStep, before[0]))?.step ?? ''),
     )
     await host.kill({ isWithDatabase: step === 'swapping' })
@@ -190,13 +191,13 @@ test(`kill -9 of the server at each step of a restore, ${rounds} times: all of e
       await host.untilState(botId, 'running')
       assert.deepEqual(await worldsOf(botId), [world], `${botId} ${step}`)
       // What was not touched was not started again either.
-      if (isRestored) await waitFor('it to say so', async () => (await lastWorld(botId)) === `world ${world} ${world}`)
+      if (isRestored) await until('it to say so', async () => (await lastWorld(botId)) === `world ${world} ${world}`)
     }
   }
   t.diagnostic(`${rounds * steps.length} kills`)
   for (const botId of bots) {
     await host.ask(`DELETE /bots/${botId}`)
-    await waitFor('no orphan', () => host.processesWith(botId).length === 0)
+    await until('no orphan', () => host.processesWith(botId).length === 0)
   }
 })
 
@@ -255,7 +256,7 @@ test(`${small} files and one of ${large} MiB under heavy writing: the same tree 
   await host.fetchBytes(`PUT /bots/${botId}/files/index.js`, { body: writer({ small, large }) })
   assert.equal((await host.deploy(botId))['status'], 'succeeded')
   const treesSaid = async () => (await host.linesOf(botId)).filter((line) => line.startsWith('tree '))
-  await waitFor('the tree', async () => (await treesSaid()).length === 1, 600_000)
+  await until('the tree', async () => (await treesSaid()).length === 1, 600_000)
   const { pid } = host.running.child
   assert(pid)
   const before = residentBytes(pid)
@@ -272,7 +273,7 @@ test(`${small} files and one of ${large} MiB under heavy writing: the same tree 
   const { status, error } = await untilRestored(botId, id)
   clearInterval(watch)
   assert.equal(status, 'completed', JSON.stringify(error))
-  await waitFor('the tree again', async () => (await treesSaid()).length === 2, 600_000)
+  await until('the tree again', async () => (await treesSaid()).length === 2, 600_000)
   const [first, second] = await treesSaid()
   assert.equal(second, first)
   for (const name of readdirSync(join(home, 'busy')).filter((found) => /^\d+$/.test(found)))

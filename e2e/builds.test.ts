@@ -7,8 +7,9 @@ import { test } from 'node:test'
 import { zipOf } from '../server/test/archives.ts'
 import { startGitServer } from '../server/test/git-server.ts'
 import { openTo } from '../server/test/open-to.ts'
+import { until } from '../server/test/until.ts'
 import { Host } from './host.ts'
-import { beforeEnd, machineAddress, waitFor } from './server.ts'
+import { beforeEnd, machineAddress } from './server.ts'
 
 const wheel = zipOf({
   'greeting/__init__.py': "text = 'installed by pip'\n",
@@ -34,7 +35,7 @@ beforeEnd(async () => {
 
 async function untilLine(botId: string, part: string): Promise<void> {
   let lines: string[] = []
-  await waitFor(`the line ${part}`, async () => {
+  await until(`the line ${part}`, async () => {
     lines = await host.linesOf(botId)
     return lines.some((line) => line.includes(part))
   }).catch((error: unknown) => {
@@ -77,12 +78,12 @@ for (const [what, { fields, line }] of Object.entries(bots)) {
     await untilLine(botId, line)
     assert.equal((await host.stateOf(botId))['state'], 'running')
     await host.ask(`POST /servers/${botId}/power`, { signal: 'restart' })
-    await waitFor('the restart', async () => {
+    await until('the restart', async () => {
       const state = await host.stateOf(botId)
       return state['state'] === 'running' && Number(state['uptimeMs']) < 2_500
     })
     await host.ask(`POST /servers/${botId}/power`, { signal: 'stop' })
-    await waitFor('the stop', async () => (await host.stateOf(botId))['state'] === 'offline')
+    await until('the stop', async () => (await host.stateOf(botId))['state'] === 'offline')
     assert.equal((await host.ask(`DELETE /bots/${botId}`)).status, 200)
     assert.equal((await host.ask(`GET /bots/${botId}`)).status, 404)
   })

@@ -10,8 +10,9 @@ import { endpointList } from '@botberth/contract/endpoints.ts'
 import { myBots } from '@botberth/contract/my-bots.ts'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { until } from '../server/test/until.ts'
 import { Host } from './host.ts'
-import { beforeEnd, makeScratch, root, waitFor } from './server.ts'
+import { beforeEnd, makeScratch, root } from './server.ts'
 
 const main = join(root, 'cli/src/main.ts')
 const scratch = makeScratch('cli')
@@ -392,15 +393,15 @@ test('from an empty folder to a running bot whose log is followed', async () => 
   assert.equal(await deploy.exited, 0, deploy.output())
   assert.match(deploy.output(), /✔ starting \d+\.\d s/)
   const logs = start(['logs', '-f'], { cwd: folder })
-  await waitFor('lines', () => /beat 30\n/.test(logs.output()), 20_000)
+  await until('lines', () => /beat 30\n/.test(logs.output()))
   logs.child.kill('SIGINT')
   assert.equal(await logs.exited, 130)
   const watch = start(['status', '--watch', '--json'], { cwd: folder })
-  await waitFor('what it uses', () => /"cpuPercent"/.test(watch.output()), 20_000)
+  await until('what it uses', () => /"cpuPercent"/.test(watch.output()))
   watch.child.kill('SIGINT')
   assert.equal(await watch.exited, 130)
   const left = start(['deploy'], { cwd: folder })
-  await waitFor('its id', () => /Deployment dep_/.test(left.output()), 20_000)
+  await until('its id', () => /Deployment dep_/.test(left.output()))
   left.child.kill('SIGINT')
   assert.equal(await left.exited, 130, left.output())
   assert.match(left.output(), /goes on\. Stop it: `botberth deployment cancel dep_/)
@@ -444,7 +445,7 @@ test('a folder of 5,000 files is uploaded without what is to be ignored, and run
   assert.equal(files.length, 5_005)
   const { code, stderr } = await call(['deploy'], { cwd: folder })
   assert.equal(code, 0, stderr)
-  await waitFor('its line', async () => (await call(['logs'], { cwd: folder })).stdout.includes('5002 files'))
+  await until('its line', async () => (await call(['logs'], { cwd: folder })).stdout.includes('5002 files'))
 })
 
 test('keys are kept for their owner alone', async () => {

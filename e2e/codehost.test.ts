@@ -9,8 +9,9 @@ import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { until } from '../server/test/until.ts'
 import { beating, Host } from './host.ts'
-import { beforeEnd, launch, makeScratch, root, waitFor } from './server.ts'
+import { beforeEnd, launch, makeScratch, root } from './server.ts'
 
 type Json = Record<string, unknown>
 
@@ -110,7 +111,7 @@ async function link(botId: string, { installationId, repoId, fullName: repoFullN
 
 async function deploymentOf(botId: string, sha: string): Promise<Json> {
   let found: Json | undefined
-  await waitFor(
+  await until(
     `the deployment of ${sha}`,
     async () => {
       const { body } = await host.ask(`GET /bots/${botId}/deployments?limit=100`)
@@ -129,7 +130,7 @@ async function untilStatuses(sha: string, states: readonly string[]): Promise<vo
     seen = rows.map(({ state }) => state)
     return JSON.stringify(seen) === JSON.stringify(states)
   }
-  await waitFor(`the statuses ${states.join(', ')} of ${sha}`, look).catch((error: unknown) => {
+  await until(`the statuses ${states.join(', ')} of ${sha}`, look).catch((error: unknown) => {
     throw new Error(`seen: ${seen.join(', ')}`, { cause: error })
   })
 }
@@ -174,11 +175,11 @@ test('connect, find one of 350 repositories, link, push: the very commit runs an
     ['succeeded', 'push', 'First push'],
     JSON.stringify(done),
   )
-  await waitFor('the release', async () => (await host.linesOf(botId)).some((line) => line.endsWith('of first')))
+  await until('the release', async () => (await host.linesOf(botId)).some((line) => line.endsWith('of first')))
   await untilStatuses(first, ['pending', 'success'])
 
   const slow = await project.push({ 'index.js': beating('slow'), 'botberth.json': '{"build": "sleep 4"}' })
-  await waitFor('it to be built', async () => {
+  await until('it to be built', async () => {
     const { body } = await host.ask(`GET /bots/${botId}/deployments`)
     return (body['data'] as Json[])[0]?.['status'] === 'building'
   })
@@ -203,7 +204,7 @@ test('a push that the server had just taken when it was killed is deployed once,
   await link(botId, project)
   for (let round = 0; round < 3; round++) {
     const sha = await project.push({ 'index.js': beating(`round ${round}`) })
-    await waitFor('the delivery to be taken', async () => {
+    await until('the delivery to be taken', async () => {
       const { data } = (await manage('GET /deliveries')) as { data: { status: string; payload: Json }[] }
       return data.some(({ status, payload }) => status === 'delivered' && payload['after'] === sha)
     })
@@ -219,7 +220,7 @@ test('a push that the server had just taken when it was killed is deployed once,
 
 /** What was told in the moment of the kill may be told again. */
 async function untilReported(sha: string): Promise<void> {
-  await waitFor(`the last status of ${sha}`, async () => {
+  await until(`the last status of ${sha}`, async () => {
     const [last] = await query<{ state: string }>(
       'select state from sandbox_statuses where sha = $1 order by id desc limit 1',
       [sha],
@@ -362,7 +363,7 @@ test('every forgery is refused: nothing is linked, nothing deployed', { timeout:
   const signature = Object.entries(delivery.headers).find(([name]) => name.toLowerCase() === 'x-hub-signature-256')?.[1]
   assert.equal(await send(JSON.stringify({ ...delivery.payload, after: 'c'.repeat(40) }), signature), 401, 'altered')
   await manage(`POST /deliveries/${delivery.id}/redeliver`)
-  await waitFor('it to be taken once more', async () => {
+  await until('it to be taken once more', async () => {
     const { data: all } = (await manage('GET /deliveries')) as { data: { id: number; answer: string | null }[] }
     return all.some(({ id, answer }) => id === delivery.id && answer?.includes('"accepted":false') === true)
   })
@@ -383,7 +384,7 @@ test('the set-up makes an app by its manifest, and the server works with it afte
     env: { PUBLIC_URL: url, CODEHOST_API_URL: `${url}/sandbox/codehost/api/v3` },
   })
   let page = ''
-  await waitFor('the set-up to say where to go', () => {
+  await until('the set-up to say where to go', () => {
     page = /http:\/\/localhost:\d+\//.exec(setup.output())?.[0] ?? ''
     return page !== ''
   })

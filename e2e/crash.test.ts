@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { until } from '../server/test/until.ts'
 import {
   count,
   isAlive,
@@ -17,7 +18,6 @@ import {
   root,
   startServer,
   stopServer,
-  waitFor,
 } from './server.ts'
 
 const cycles = count({ short: 5, full: 20 })
@@ -54,8 +54,8 @@ for (const [what, kill] of Object.entries(kills)) {
         scene.running = await startServer({ dataDir })
       }
       // Sessions of a killed PostgreSQL live on for a moment: being ready counts only on the new one.
-      if (what !== 'the server') await waitFor('a new PostgreSQL', () => hasNewPostmaster(dataDir, pid))
-      await waitFor('the server to be ready again', () => isReady(scene.running.url))
+      if (what !== 'the server') await until('a new PostgreSQL', () => hasNewPostmaster(dataDir, pid))
+      await until('the server to be ready again', () => isReady(scene.running.url))
       await load.stop()
       const missing = await withClient(dataDir, async (client) => {
         const { rows } = await client.query<{ id: string }>('select id from acknowledged')
@@ -79,11 +79,11 @@ test('while PostgreSQL is away requests get 503, and nothing needs a restart', a
   const pid = postmasterPid(dataDir)
   process.kill(pid, 'SIGSTOP') // so that it cannot come back before we look
   process.kill(pid, 'SIGKILL')
-  await waitFor('a 503', async () => {
+  await until('a 503', async () => {
     seen.add((await fetch(`${running.url}/api/v1/health`)).status)
     return seen.has(503)
   })
-  await waitFor('a 200', async () => (await fetch(`${running.url}/api/v1/health`)).status === 200)
+  await until('a 200', async () => (await fetch(`${running.url}/api/v1/health`)).status === 200)
   assert.deepEqual(
     [...seen].filter((status) => status !== 200 && status !== 503),
     [],
@@ -103,7 +103,7 @@ test('a PostgreSQL that hangs costs 503, not patience, and does not keep the ser
   assert.equal(await me(), 503)
   assert(Date.now() - startedAt < 12_000, `took ${Date.now() - startedAt} ms`)
   for (const pid of pids) process.kill(pid, 'SIGCONT')
-  await waitFor('a 200', async () => (await me()) === 200)
+  await until('a 200', async () => (await me()) === 200)
   for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGSTOP')
   running.child.kill('SIGTERM')
   const stopped = await Promise.race([running.exited, sleep(45_000, 'still there', { ref: false })])
@@ -131,7 +131,7 @@ test('clients that use up all file descriptors do not make us lose PostgreSQL', 
   })
   await sleep(3_000) // longer than the supervisor takes to look
   for (const socket of sockets) socket.destroy()
-  await waitFor(
+  await until(
     'an answer',
     async () => (await fetch(`${running.url}/api/v1/health`).catch(() => undefined))?.status === 200,
   )

@@ -8,8 +8,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { until } from '../server/test/until.ts'
 import { findProblems, launchBrowser, missingBrowser } from './browser.ts'
-import { beforeEnd, isReady, makeScratch, type Running, root, startServer, waitFor } from './server.ts'
+import { beforeEnd, isReady, makeScratch, type Running, root, startServer } from './server.ts'
 
 const apiKey = `svc_live_${'Dash'.repeat(10)}`
 const dataDir = join(makeScratch('dashboard'), 'data')
@@ -116,7 +117,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await button('Roll back').click()
     await page.waitForURL(/\/logs$/)
     const untilState = (wanted: string) =>
-      waitFor(wanted, async () => {
+      until(wanted, async () => {
         const { server, lastDeployment } = (await ask(`GET /bots/${botId}`)) as {
           server: { state: string }
           lastDeployment: { status: string }
@@ -173,7 +174,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await page.getByRole('switch').click()
     await page.getByText('One a day, while the bot has not expired.').waitFor()
     await page.getByLabel('How many daily ones to keep').selectOption('5')
-    await waitFor('the number to be kept', async () => {
+    await until('the number to be kept', async () => {
       const { backups } = await ask(`GET /bots/${botId}`)
       return JSON.stringify(backups) === '{"daily":true,"keep":5}'
     })
@@ -258,7 +259,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await button('Look at it').click()
     await page.getByText('thanks').waitFor()
     await button('Send again').click()
-    await waitFor('the second delivery', () => bodies.length === 2)
+    await until('the second delivery', () => bodies.length === 2)
     assert.equal(bodies[0], bodies[1])
     await page.keyboard.press('Escape')
     await button('Delete the webhook').click()
@@ -491,7 +492,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
       })
     const before = await one.getByRole('log').innerText()
     await one.getByText('Every 3 s', { exact: true }).waitFor({ timeout: 12_000 })
-    await waitFor('more lines', async () => (await one.getByRole('log').innerText()) !== before)
+    await until('more lines', async () => (await one.getByRole('log').innerText()) !== before)
     await other.close()
   })
 
@@ -519,7 +520,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     const last = tabs.slice(0, 3).find((tab) => tab !== leader) ?? assert.fail()
     await last.getByRole('log').waitFor()
     const before = await last.getByRole('log').innerText()
-    await waitFor('more lines in a tab that followed', async () => (await last.getByRole('log').innerText()) !== before)
+    await until('more lines in a tab that followed', async () => (await last.getByRole('log').innerText()) !== before)
     await other.close()
   })
 
@@ -527,7 +528,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     const askedAt = Date.now()
     await ask(`POST /servers/${botId}/power`, { signal: 'restart' })
     // Its numbers begin anew with it: it has to have counted for a while, or those of the one before would be waited for.
-    await waitFor('the bot to be the new one', async () => {
+    await until('the bot to be the new one', async () => {
       const upMs = Number((await ask(`GET /servers/${botId}/resources`))['uptimeMs'])
       return upMs > 1_500 && upMs < Date.now() - askedAt
     })
@@ -536,7 +537,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await page.getByLabel('Search the lines').fill('a heartbeat every')
     const numbers = async () =>
       [...(await log.innerText()).matchAll(/heartbeat (\d+),/g)].map(([, number]) => Number(number))
-    await waitFor('lines', async () => (await numbers()).length > 5)
+    await until('lines', async () => (await numbers()).length > 5)
     process.kill(-(running.child.pid ?? 0), 'SIGKILL')
     await running.exited
     await page
@@ -545,10 +546,10 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
       .waitFor()
     const { port } = new URL(running.url)
     running = await start(port)
-    await waitFor('the server', () => isReady(running.url))
+    await until('the server', () => isReady(running.url))
     const lastBefore = (await numbers()).at(-1) ?? 0
     await page.getByText('Live', { exact: true }).waitFor({ timeout: 30_000 })
-    await waitFor('new lines', async () => ((await numbers()).at(-1) ?? 0) > lastBefore + 10)
+    await until('new lines', async () => ((await numbers()).at(-1) ?? 0) > lastBefore + 10)
     const rows = () =>
       log.locator('[data-seq]').evaluateAll((all) => all.map((row) => Number(row.getAttribute('data-seq'))))
     const visible = (await rows()).toSorted((a, b) => a - b)
@@ -560,7 +561,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await page.getByText('stopped', { exact: true }).waitFor()
     const kept = (await ask(`GET /servers/${botId}/logs?tail=1`))['data'] as { seq: number }[]
     const last = kept[0]?.seq ?? 0
-    await waitFor('the last line', async () => (await rows()).includes(last))
+    await until('the last line', async () => (await rows()).includes(last))
     await button('Follow').click()
     await log.evaluate((element) => {
       element.scrollTop = 0

@@ -5,7 +5,8 @@ import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync, writeFi
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { isReady, launch, makeScratch, type Running, root, startServer, stopServer, waitFor } from './server.ts'
+import { until } from '../server/test/until.ts'
+import { isReady, launch, makeScratch, type Running, root, startServer, stopServer } from './server.ts'
 
 const binaries = '/usr/lib/postgresql/15/bin'
 const skip = existsSync(binaries) ? false : 'needs Debian’s postgresql-15'
@@ -25,7 +26,7 @@ test('the tests that need a database pass against it', { skip, timeout: 300_000 
   const { NODE_TEST_CONTEXT: _, ...env } = process.env // or the runner would think that it runs inside itself
   const child = spawn(process.execPath, [join(root, 'scripts/test.ts'), '--db-only'], {
     cwd: root,
-    env: { TEST_PATIENCE: '3', ...env, TEST_DATABASE_URL: url.replace(/botberth$/, 'postgres') },
+    env: { ...env, TEST_DATABASE_URL: url.replace(/botberth$/, 'postgres') },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
@@ -46,9 +47,9 @@ test('a server on it makes its schema, answers 503 while it is away and heals wh
   const status = async () => (await fetch(`${running.url}/api/v1/health`)).status
   for (const mode of ['fast', 'immediate']) {
     control('stop', '-m', mode)
-    await waitFor('503', async () => (await status()) === 503)
+    await until('503', async () => (await status()) === 503)
     startCluster()
-    await waitFor('200', async () => (await status()) === 200)
+    await until('200', async () => (await status()) === 200)
   }
   assert.equal(await stopServer(running), 0)
 })
@@ -82,7 +83,7 @@ test('two servers on it: what one revokes the other refuses within a second, and
   await api(one, `DELETE /auth/api-keys/${made.id}`, key)
   const revokedAt = Date.now()
   assert.equal(await statusAt(one), 401)
-  await waitFor('the other server to refuse it', async () => (await statusAt(two)) === 401, 1_000)
+  await until('the other server to refuse it', async () => (await statusAt(two)) === 401)
   assert(Date.now() - revokedAt < 1_000)
   assert.deepEqual([await stopServer(one), await stopServer(two)], [0, 0])
 })

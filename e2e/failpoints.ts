@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { waitFor } from './server.ts'
+import { until } from '../server/test/until.ts'
+import {} from './server.ts'
 
 /** Where a delivery can be stopped, and when: as each is written, or as all of its transaction is committed. */
 const points = {
@@ -40,7 +41,7 @@ export class Failpoints {
   /** Returns the session that waits there. */
   async untilReached(point: Failpoint): Promise<number> {
     let pid = 0
-    await waitFor(`something to be ${point}`, async () => {
+    await until(`something to be ${point}`, async () => {
       const { rows } = await this.#client.query<{ pid: number }>(
         "select pid from pg_locks where locktype = 'advisory' and objid = $1 and not granted",
         [keyOf(point)],
@@ -55,7 +56,7 @@ export class Failpoints {
   async release(point: Failpoint, pid: number, { isDone }: { isDone: boolean }): Promise<void> {
     if (!isDone) await this.#client.query('select pg_terminate_backend($1)', [pid])
     await this.#client.query('select pg_advisory_unlock($1)', [keyOf(point)])
-    await waitFor('its session to end', async () => {
+    await until('its session to end', async () => {
       const { rowCount } = await this.#client.query('select from pg_stat_activity where pid = $1', [pid])
       return rowCount === 0
     })

@@ -4,7 +4,8 @@ import { chownSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { GitServer } from '../server/test/git-server.ts'
-import { isReady, makeScratch, postmasterPid, type Running, startServer, waitFor } from './server.ts'
+import { until } from '../server/test/until.ts'
+import { isReady, makeScratch, postmasterPid, type Running, startServer } from './server.ts'
 
 type Json = Record<string, unknown>
 
@@ -44,7 +45,7 @@ export class Host {
 
   async start(): Promise<void> {
     this.#running = await startServer({ dataDir: this.dataDir, env: this.#env, ...this.#user })
-    await waitFor('the server to be ready', () => isReady(this.running.url))
+    await until('the server to be ready', () => isReady(this.running.url))
   }
 
   async kill({ isWithDatabase = false } = {}): Promise<void> {
@@ -148,7 +149,7 @@ export class Host {
 
   async untilDeployed(id: string, timeoutMs = 60_000): Promise<Json> {
     let seen: Json = {}
-    await waitFor(
+    await until(
       `the deployment ${id} to end`,
       async () => {
         const { status, body } = await this.ask(`GET /deployments/${id}`)
@@ -176,7 +177,7 @@ export class Host {
   /** What a bot printed after this word. */
   async printed(botId: string, word: string): Promise<string> {
     let found: string | undefined
-    await waitFor(`${word} of ${botId}`, async () => {
+    await until(`${word} of ${botId}`, async () => {
       found = (await this.linesOf(botId)).find((line) => line.startsWith(`${word} `))
       return found !== undefined
     })
@@ -195,7 +196,7 @@ export class Host {
   }
 
   async untilState(botId: string, state: string): Promise<void> {
-    await waitFor(`${botId} to be ${state}`, async () => (await this.stateOf(botId))['state'] === state)
+    await until(`${botId} to be ${state}`, async () => (await this.stateOf(botId))['state'] === state)
   }
 
   async linesOf(botId: string): Promise<string[]> {

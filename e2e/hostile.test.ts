@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGitServer } from '../server/test/git-server.ts'
+import { until } from '../server/test/until.ts'
 import { Host } from './host.ts'
-import { beforeEnd, count, cpuMs, residentBytes, waitFor } from './server.ts'
+import { beforeEnd, count, cpuMs, residentBytes } from './server.ts'
 
 const isSoak = count({ short: 0, full: 1 }) === 1
 const goodBots = count({ short: 5, full: 20 })
@@ -75,7 +76,7 @@ test(`bombs of forks, memory, disk and log beside ${goodBots} good bots: the bom
   const beginsAt = Date.now()
   for (const botId of bombIds) writeFileSync(join(home(botId), 'go'), '')
   const storm = await measure(async () => {
-    await waitFor('the memory bomb to end', async () => {
+    await until('the memory bomb to end', async () => {
       const exit = (await host.stateOf(memory))['lastExit'] as { oomKilled: boolean } | null
       return exit?.oomKilled === true
     })
@@ -84,14 +85,14 @@ test(`bombs of forks, memory, disk and log beside ${goodBots} good bots: the bom
   })
   const residentMost = residentBytes(pid)
   const endsAt = Date.now()
-  await waitFor('its owner to be told', async () => isTold(await host.linesOf(forks)), 60_000)
+  await until('its owner to be told', async () => isTold(await host.linesOf(forks)))
   const { body: notes } = await host.ask(`GET /servers/${log}/logs?stream=system&q=came%20too%20fast`)
   assert((notes['data'] as unknown[]).length > 0)
 
   const stopsAt = Date.now()
   await Promise.all(bombIds.map((botId) => host.ask(`POST /servers/${botId}/power`, { signal: 'stop' })))
   for (const botId of bombIds) await host.untilState(botId, 'offline')
-  await waitFor('all of their processes to be gone', () => host.processesWith('424242').length === 0)
+  await until('all of their processes to be gone', () => host.processesWith('424242').length === 0)
   const goneMs = Date.now() - stopsAt
   await sleep(Math.max(0, normalWithinMs - goneMs))
   const after = await measure(() => sleep(5_000))

@@ -5,8 +5,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGitServer } from '../server/test/git-server.ts'
+import { until } from '../server/test/until.ts'
 import { beating, Host } from './host.ts'
-import { count, postmasterPid, waitFor } from './server.ts'
+import { count, postmasterPid } from './server.ts'
 
 const takenUpMs = 15_000
 const git = await startGitServer()
@@ -45,7 +46,7 @@ for (const step of ['queued', 'fetching', 'installing', 'building', 'starting'])
     const { url } = await git.addRepo(`step-${step}`, project('one'))
     const botId = await host.makeBot({ type: 'git', gitUrl: url })
     const id = await host.askToDeploy(botId)
-    await waitFor(`the step ${step}`, async () => {
+    await until(`the step ${step}`, async () => {
       const { body } = await host.ask(`GET /deployments/${id}`)
       assert.notEqual(body['status'], 'failed', JSON.stringify(body))
       return body['status'] === step || (step === 'queued' && body['status'] !== 'queued')
@@ -54,7 +55,7 @@ for (const step of ['queued', 'fetching', 'installing', 'building', 'starting'])
     await host.kill({ isWithDatabase: step === 'building' })
     await host.start()
     const upAt = Date.now()
-    await waitFor(
+    await until(
       'it to be taken up',
       async () => {
         const { body } = await host.ask(`GET /deployments/${id}/logs`)
@@ -69,7 +70,7 @@ for (const step of ['queued', 'fetching', 'installing', 'building', 'starting'])
       (await host.eventsOf(botId)).map(({ event }) => event),
       ['deploy.completed'],
     )
-    await waitFor('it to beat', () => host.runsOf(botId).length > 0)
+    await until('it to beat', () => host.runsOf(botId).length > 0)
     assert.equal((await host.stateOf(botId))['state'], 'running')
     const now = await host.stateOf(bystander)
     assert.deepEqual([now['state'], now['restarts']], ['running', 0])
@@ -99,7 +100,7 @@ test(`kill -9 at random, ${count({ short: 10, full: 50 })} times: one outcome an
     const events = await host.eventsOf(botId)
     assert.deepEqual(events.map(({ event, commitSha }) => [event, commitSha]).at(-1), ['deploy.completed', sha])
     assert.equal(events.length, round, 'one event for each')
-    await waitFor('the new release', async () =>
+    await until('the new release', async () =>
       (await host.linesOf(botId)).some((line) => line.endsWith(`round ${round}`)),
     )
     host.runsOf(botId)
@@ -116,9 +117,9 @@ test('PostgreSQL killed under a deployment: the server lives on, and the deploym
   const botId = await host.makeBot({ type: 'git', gitUrl: url })
   for (const step of ['building', 'starting']) {
     const id = await host.askToDeploy(botId)
-    await waitFor(step, async () => (await host.ask(`GET /deployments/${id}`)).body['status'] === step)
+    await until(step, async () => (await host.ask(`GET /deployments/${id}`)).body['status'] === step)
     process.kill(postmasterPid(host.dataDir), 'SIGKILL')
-    await waitFor('the database to be back', async () => (await host.ask('GET /bots')).status === 200)
+    await until('the database to be back', async () => (await host.ask('GET /bots')).status === 200)
     assert.equal((await host.untilDeployed(id))['status'], 'succeeded', step)
   }
   assert.equal((await host.eventsOf(botId)).length, 2)
@@ -149,12 +150,12 @@ test('what bots do while the server is down is seen after its start: output, exi
   await sleep(1_000)
   rmSync(flag)
   await host.start()
-  await waitFor('the crash to be told', async () => (await host.eventsOf(dying)).length === 2)
+  await until('the crash to be told', async () => (await host.eventsOf(dying)).length === 2)
   const [, crash] = await host.eventsOf(dying)
   assert.equal(crash?.['event'], 'server.crashed')
   assert.match(String(crash?.['lastLog']), /I die now/)
   assert.equal(((await host.stateOf(dying))['lastExit'] as { code: number }).code, 9)
-  await waitFor('it to run again', async () => (await host.stateOf(dying))['state'] === 'running')
+  await until('it to run again', async () => (await host.stateOf(dying))['state'] === 'running')
   assert.equal((await host.stateOf(dying))['restarts'], 1)
   await sleep(1_200)
   const numbers = (await host.linesOf(talking))
@@ -183,20 +184,20 @@ test('a stop and a restart that are cut off by kill -9 are carried out after the
   await sleep(300)
   await host.kill()
   await host.start()
-  await waitFor('the second run', () => host.runsOf(botId).length === 2)
+  await until('the second run', () => host.runsOf(botId).length === 2)
   await host.ask(`POST /servers/${botId}/power`, { signal: 'stop' })
   await sleep(300)
   await host.kill({ isWithDatabase: true })
   await host.start()
-  await waitFor('it to be offline', async () => (await host.stateOf(botId))['state'] === 'offline')
+  await until('it to be offline', async () => (await host.stateOf(botId))['state'] === 'offline')
   assert.equal(host.runsOf(botId).length, 2)
   assert.deepEqual(await host.eventsOf(botId).then((events) => events.map(({ event }) => event)), ['deploy.completed'])
   const killed = await host.ask(`POST /servers/${botId}/power`, { signal: 'start' })
   assert.equal(killed.body['state'], 'starting')
-  await waitFor('the third run', () => host.runsOf(botId).length === 3)
+  await until('the third run', () => host.runsOf(botId).length === 3)
   const askedAt = Date.now()
   await host.ask(`POST /servers/${botId}/kill`)
-  await waitFor('it to be offline', async () => (await host.stateOf(botId))['state'] === 'offline')
+  await until('it to be offline', async () => (await host.stateOf(botId))['state'] === 'offline')
   assert(Date.now() - askedAt < 5_000, 'without the ten seconds of grace')
   await host.close()
 })

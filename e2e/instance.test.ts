@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startReceiver } from '../server/test/receiver.ts'
+import { until } from '../server/test/until.ts'
 import { Host } from './host.ts'
-import { beforeEnd, launch, makeScratch, root, stopServer, waitFor } from './server.ts'
+import { beforeEnd, launch, makeScratch, root, stopServer } from './server.ts'
 
 type Json = Record<string, unknown>
 
@@ -103,7 +104,7 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
     await host.untilState(resting, 'offline')
   })
   const backup = String((await host.ask(`POST /bots/${own}/backups`)).body['id'])
-  await waitFor('the backup', async () => {
+  await until('the backup', async () => {
     return (await host.ask(`GET /bots/${own}/backups/${backup}`)).body['status'] === 'completed'
   })
   const subscribed = await host.ask('POST /webhooks/subscriptions', {
@@ -112,7 +113,7 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
   })
   assert.equal(subscribed.status, 201)
   const second = String((await host.ask(`POST /bots/${own}/backups`)).body['id'])
-  await waitFor('a delivery that fails', () => receiver.hits.length > 0)
+  await until('a delivery that fails', () => receiver.hits.length > 0)
   const seen = { own: await lookAt(host, own), others: await host.as(otherKey, () => lookAt(host, others)) }
   const me = await host.as(otherKey, async () => (await host.ask('GET /me')).body['id'])
 
@@ -128,7 +129,7 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
   await assertRefused('backup', archive, { dataDir: host.dataDir, words: /is there already/ })
   const beats = () => statSync(join(host.dataDir, 'bots', own, 'home/beats')).size
   const before = beats()
-  await waitFor('its bots to go on', () => beats() > before)
+  await until('its bots to go on', () => beats() > before)
   // The first machine burns down.
   await host.start()
   await host.close()
@@ -153,7 +154,7 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
   await rescue.untilState(own, 'running')
   const names = ['memory', 'same memory'].map((name) => statSync(join(dataDir, 'bots', own, 'home', name)).ino)
   assert.equal(new Set(names).size, 1, 'a file with two names is one')
-  await waitFor('its line', async () => {
+  await until('its line', async () => {
     return (await rescue.linesOf(own)).findLast((line) => line.startsWith('memory')) === `memory ${memory}`
   })
   await rescue.as(otherKey, async () => {
@@ -166,14 +167,14 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
   })
   assert.deepEqual(await lookAt(rescue, own), seen.own)
   // Every webhook is delivered.
-  await waitFor('the delivery', () => receiver.hits.some(({ status }) => status === 200), 60_000)
+  await until('the delivery', () => receiver.hits.some(({ status }) => status === 200))
   const told = receiver.hits
     .filter(({ status }) => status === 200)
     .map(({ body }) => (JSON.parse(body) as Json)['backupId'])
   assert.deepEqual(told, [second])
   // Its backups too can be restored, and it can be deployed.
   await rescue.ask(`POST /bots/${own}/backups/${backup}/restore`)
-  await waitFor('the restore', async () => {
+  await until('the restore', async () => {
     const { lastRestore } = (await rescue.ask(`GET /bots/${own}/backups/${backup}`)).body as {
       lastRestore: Json | null
     }

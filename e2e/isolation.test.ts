@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startGitServer } from '../server/test/git-server.ts'
+import { until } from '../server/test/until.ts'
 import { Host } from './host.ts'
-import { beforeEnd, machineAddress, waitFor } from './server.ts'
+import { beforeEnd, machineAddress } from './server.ts'
 
 // What nobody but this machine itself should get to.
 const inner = createServer((_request, response) => response.end('inner')).listen(0, '127.0.0.1')
@@ -136,7 +137,7 @@ test('bombs end alone: memory, processes and a build’s memory; a good bot beat
     const bomb = () => { for (let i = 0; i < 20; i++) spawn('sleep', ['300']).on('error', () => refused++) ; if (refused > 100) console.log('refused ' + refused); setTimeout(bomb, 20) }
     setTimeout(bomb, 4000)`,
   )
-  await waitFor('the memory bomb to end', async () => {
+  await until('the memory bomb to end', async () => {
     const exit = (await host.stateOf(memory))['lastExit'] as { oomKilled: boolean } | null
     return exit?.oomKilled === true
   })
@@ -175,12 +176,12 @@ test('a bot that fills its disk, with bytes or with files, gets an error; its ow
   assert.deepEqual([await printed(botId, 'files'), await printed(botId, 'bytes')], ['ENOSPC', 'ENOSPC'])
   const isTold = async () =>
     (await host.linesOf(botId)).some((line) => line.startsWith('The disk of this bot is full (64 MB)'))
-  await waitFor('the line for its owner', isTold, 60_000)
+  await until('the line for its owner', isTold)
   const { state, diskBytes } = await host.stateOf(botId)
   assert.deepEqual([state, Number(diskBytes) <= 70 * 1024 * 1024], ['running', true])
   const image = join(host.dataDir, 'images', botId)
   assert.equal((await host.ask(`DELETE /bots/${botId}/files/big`)).status, 200)
-  await waitFor('its room to be given back', () => statSync(image).blocks * 512 < 30 * 1024 * 1024)
+  await until('its room to be given back', () => statSync(image).blocks * 512 < 30 * 1024 * 1024)
   await host.ask(`DELETE /bots/${botId}`)
   assert(!existsSync(image) && !readFileSync('/proc/mounts', 'utf8').includes(botId))
 })

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../server/test/until.ts'
 import { Host } from './host.ts'
-import { count, cpuMs, postmasterPid, residentBytes, waitFor } from './server.ts'
+import { count, cpuMs, postmasterPid, residentBytes } from './server.ts'
 
 const few = 10
 const many = count({ short: 50, full: 500 })
@@ -113,7 +114,7 @@ test(`${many} bots run on one machine: the server idles, and requests cost no mo
 
   await host.kill()
   await host.start()
-  await waitFor('all of them to be found again', async () => {
+  await until('all of them to be found again', async () => {
     const { body } = await host.ask('GET /operator/bots?limit=100')
     return (body['data'] as { server: { state: string } }[]).every(({ server }) => server.state === 'running')
   })

@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { startGitServer } from '../server/test/git-server.ts'
 import { openTo } from '../server/test/open-to.ts'
+import { until } from '../server/test/until.ts'
 import { beating, Host } from './host.ts'
-import { beforeEnd, isAlive, machineAddress, postmasterPid, userIds, waitFor } from './server.ts'
+import { beforeEnd, isAlive, machineAddress, postmasterPid, userIds } from './server.ts'
 
 const inner = createServer((_request, response) => response.end('inner')).listen(0, '127.0.0.1')
 const outer = createServer((_request, response) => response.end('outer')).listen(0)
@@ -108,7 +109,7 @@ test('a bot reaches both APIs, names and what was opened, and nothing else of th
   const network = await printed(bot, 'network')
   assert.doesNotMatch(network, /REACHED|silent/)
   assert.equal(network.split(', ').length, targets.length)
-  await waitFor('what it sent to be counted', async () => Number((await host.stateOf(bot))['networkTxBytes']) > 0)
+  await until('what it sent to be counted', async () => Number((await host.stateOf(bot))['networkTxBytes']) > 0)
 })
 
 test('a bot and a hostile postinstall script see and touch nothing of others', { skip }, async () => {
@@ -166,11 +167,11 @@ test('bombs end alone, owners are told why, and the server stays well', { skip }
     const bomb = () => { for (let i = 0; i < 20; i++) spawn('sleep', ['300']).on('error', () => refused++) ; if (refused > 100) console.log('refused ' + refused); setTimeout(bomb, 20) }
     setTimeout(bomb, 4000)`,
   )
-  await waitFor('the memory bomb to end', async () => {
+  await until('the memory bomb to end', async () => {
     const exit = (await host.stateOf(memory))['lastExit'] as { oomKilled: boolean } | null
     return exit?.oomKilled === true
   })
-  await waitFor('its owner to be told', async () =>
+  await until('its owner to be told', async () =>
     (await host.linesOf(memory)).some((line) => line.includes('ran out of memory')),
   )
   await printed(forks, 'refused')
@@ -191,7 +192,7 @@ test('bombs end alone, owners are told why, and the server stays well', { skip }
 
 test('a bot outlives its server with its network, and leaves nothing of it when it ends', { skip }, async () => {
   await host.removeBots()
-  await waitFor('no helper', () => helpers().length === 0)
+  await until('no helper', () => helpers().length === 0)
   const bot = await startBot(
     'lasting',
     beating(
@@ -206,10 +207,10 @@ test('a bot outlives its server with its network, and leaves nothing of it when 
   await host.start()
   const count = async () => Number((await host.linesOf(bot)).findLast((line) => line.startsWith('api 200'))?.slice(8))
   const before = await count()
-  await waitFor('the door to be open again', async () => (await count()) > before + 5)
+  await until('the door to be open again', async () => (await count()) > before + 5)
   assert.equal(host.runsOf(bot).length, 1)
   assert.equal((await host.stateOf(bot))['state'], 'running')
   await host.ask(`POST /servers/${bot}/power`, { signal: 'stop' })
   await host.untilState(bot, 'offline')
-  await waitFor('the helper to end', () => helpers().length === 0)
+  await until('the helper to end', () => helpers().length === 0)
 })

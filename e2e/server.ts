@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openTo } from '../server/test/open-to.ts'
+import { until } from '../server/test/until.ts'
 
 /** One of this machine's that is not loopback, where bots on networks of their own can be let in. */
 export function machineAddress(): string {
@@ -39,16 +40,20 @@ interface Options {
 /** Starts a server and waits until it says where it listens. */
 export async function startServer(options: Options = {}): Promise<Running> {
   const { child, output, exited } = launch(options)
-  const deadline = Date.now() + (options.timeoutMs ?? 60_000)
   let isOver = false
   void exited.then(() => (isOver = true))
-  for (;;) {
-    const found = /Dashboard\s+(http:\/\/\S+?)\/\s/.exec(output())
-    if (found?.[1]) return { url: found[1], child, output, exited }
-    if (isOver) throw new Error(`The server ended while starting:\n${output()}`)
-    if (Date.now() > deadline) throw new Error(`The server did not start in time:\n${output()}`)
-    await sleep(10)
-  }
+  const url = await until(
+    'the server to start',
+    () => {
+      const found = /Dashboard\s+(http:\/\/\S+?)\/\s/.exec(output())
+      if (isOver && !found) throw new Error(`The server ended while starting:\n${output()}`)
+      return found?.[1]
+    },
+    options.timeoutMs,
+  ).catch((error: unknown) => {
+    throw new Error(`The server did not start:\n${output()}`, { cause: error })
+  })
+  return { url, child, output, exited }
 }
 
 const children = new Set<ChildProcess>()
@@ -118,18 +123,6 @@ export function makeScratch(name: string): string {
     rmSync(folder, { recursive: true, force: true })
   })
   return folder
-}
-
-export async function waitFor(
-  what: string,
-  condition: () => Promise<boolean> | boolean,
-  timeoutMs = 30_000,
-): Promise<void> {
-  const deadline = Date.now() + timeoutMs
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain for: ${what}`)
-    await sleep(20)
-  }
 }
 
 export async function isReady(url: string): Promise<boolean> {

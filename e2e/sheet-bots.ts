@@ -1,6 +1,8 @@
 // What pages are full of when they are looked at: bots that run, crash, fail and wait, with everything that belongs to them.
+
+import { until } from '../server/test/until.ts'
 import type { Running } from './server.ts'
-import { waitFor } from './server.ts'
+import {} from './server.ts'
 
 export interface SheetBots {
   /** Never deployed. */
@@ -36,7 +38,7 @@ export async function makeSheetBots({ url }: Running, apiKey: string): Promise<S
   const make = async (name: string) => String((await ask('POST /bots', { name, type: 'custom' }))['id'])
   const deploy = async (id: string) => {
     const made = await ask('POST /deployments', { botId: id, source: 'sheets' })
-    await waitFor(
+    await until(
       'a deployment',
       async () => (await ask(`GET /deployments/${String(made['id'])}`))['finishedAt'] !== null,
       60_000,
@@ -85,7 +87,7 @@ export async function makeSheetBots({ url }: Running, apiKey: string): Promise<S
   const hookId = String(hook['id'] ?? (hook['subscription'] as Json | undefined)?.['id'])
   for (let count = 0; count < 3; count++) await ask(`POST /webhooks/subscriptions/${hookId}/test`)
   // Two minutes of history, so that charts have lines.
-  await waitFor(
+  await until(
     'the history',
     async () => ((await ask(`GET /servers/${fullId}/resources/history`))['data'] as unknown[]).length >= 2,
     180_000,

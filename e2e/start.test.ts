@@ -8,6 +8,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { until } from '../server/test/until.ts'
 import {
   isAlive,
   isReady,
@@ -18,7 +19,6 @@ import {
   startServer,
   stopServer,
   userIds,
-  waitFor,
 } from './server.ts'
 
 interface Stranger {
@@ -60,7 +60,7 @@ for (const { name, folder, ...user } of strangers) {
     // Ctrl-C: the terminal sends it to the whole process group.
     process.kill(-(first.child.pid ?? 0), 'SIGINT')
     await first.exited
-    await waitFor('PostgreSQL to end', () => !isAlive(pid), 5_000)
+    await until('PostgreSQL to end', () => !isAlive(pid))
 
     const again = Date.now()
     const second = await startServer({ command, cwd: folder, env: { ...env, npm_config_offline: 'true' }, ...user })
@@ -73,7 +73,7 @@ for (const { name, folder, ...user } of strangers) {
     const secondPid = postmasterPid(join(folder, 'data'))
     second.child.kill('SIGTERM')
     await second.exited
-    await waitFor('PostgreSQL to end', () => !isAlive(secondPid), 5_000)
+    await until('PostgreSQL to end', () => !isAlive(secondPid))
     await assert.rejects(fetch(`${second.url}/healthz`))
   })
 }
@@ -175,10 +175,10 @@ test('a request that is under way is answered before the server ends', async () 
   const { connect } = await import('node:net')
   const socket = connect(Number(new URL(running.url).port), '127.0.0.1')
   socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n')
-  await waitFor('the connection', () => !socket.connecting)
+  await until('the connection', () => !socket.connecting)
   await new Promise((resolve) => setTimeout(resolve, 100)) // the head has to arrive before the signal does
   running.child.kill('SIGTERM')
-  await waitFor('the server to stop listening', () =>
+  await until('the server to stop listening', () =>
     fetch(`${running.url}/healthz`).then(
       () => false,
       () => true,

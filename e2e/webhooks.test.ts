@@ -10,9 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { EventSource } from '../server/test/event-source.ts'
 import { type Hit, isSignedWith, startReceiver } from '../server/test/receiver.ts'
+import { until } from '../server/test/until.ts'
 import { type Failpoint, Failpoints } from './failpoints.ts'
 import { Host } from './host.ts'
-import { beforeEnd, count, isReady, makeScratch, postmasterPid, root, stopServer, waitFor } from './server.ts'
+import { beforeEnd, count, isReady, makeScratch, postmasterPid, root, stopServer } from './server.ts'
 
 type Json = Record<string, unknown>
 
@@ -99,14 +100,14 @@ for (const { language, file, command } of samples) {
         ({ status }) => status,
         () => 0,
       )
-    await waitFor(`the sample to listen: ${output}`, async () => (await post({})) !== 0, 120_000)
+    await until(`the sample to listen: ${output}`, async () => (await post({})) !== 0, 120_000)
     const forged = `sha256=${'0'.repeat(64)}`
     assert.deepEqual([await post({}), await post({ 'x-service-signature': forged })], [401, 401])
     const { body } = await host.ask(`POST /webhooks/subscriptions/${id}/test`)
-    await waitFor('the delivery', async () => (await deliveriesOf(host, id))[0]?.['finishedAt'] !== null)
+    await until('the delivery', async () => (await deliveriesOf(host, id))[0]?.['finishedAt'] !== null)
     const [delivery] = await deliveriesOf(host, id)
     assert.equal(delivery?.['status'], 'delivered', JSON.stringify(delivery))
-    await waitFor('its line', () => output.includes(`ping ${String(body['eventId'])}`))
+    await until('its line', () => output.includes(`ping ${String(body['eventId'])}`))
     await host.ask(`DELETE /webhooks/subscriptions/${id}`)
   })
 }
@@ -120,7 +121,7 @@ test('retries come 1, 5 and 25 seconds after the attempt before, and at most hal
   }
   const { id, secret } = await subscribe(host, receiver.url('/real'))
   await source.crash(await me(host))
-  await waitFor('the end', async () => (await deliveriesOf(host, id))[0]?.['status'] === 'failed', 60_000)
+  await until('the end', async () => (await deliveriesOf(host, id))[0]?.['status'] === 'failed')
   const hits = receiver.at('/real')
   assert.deepEqual(
     hits.map(({ attempt }) => attempt),
@@ -178,7 +179,7 @@ test('a server that is killed at each point of an attempt loses nothing, and rep
     writeFileSync(clock, String(attempt * 30_000)) // due
     await run()
     expected.push(attempt)
-    await waitFor('the attempt', () => hits().length === expected.length)
+    await until('the attempt', () => hits().length === expected.length)
   }
   const attemptKilled = async (attempt: number) => {
     for (const { point, isDone = false } of killPoints) {
@@ -190,7 +191,7 @@ test('a server that is killed at each point of an attempt loses nothing, and rep
       if (!point || point.startsWith('settl')) expected.push(attempt)
       if (point) await killAt(point, isDone)
       else {
-        await waitFor('the request', () => hits().length === expected.length)
+        await until('the request', () => hits().length === expected.length)
         await kill()
       }
       const seen = hits().map(({ attempt }) => attempt)
@@ -223,7 +224,7 @@ async function untilTried(events: EventSource, attempt: number): Promise<void> {
   const text = `select extract(epoch from next_at - (attempts->-1->>'at')::timestamptz)::float8 * 1000 as gap
     from webhook_deliveries where tries = $1`
   let gap: number | null | undefined
-  await waitFor('what came of it', async () => {
+  await until('what came of it', async () => {
     const [row] = await events.query<{ gap: number | null }>(text, [attempt])
     gap = row?.gap
     return row !== undefined
@@ -287,7 +288,7 @@ test('servers that are killed at any moment lose nothing', { timeout: 3_000_000 
   isOver = true
   await emitting
   receiver.answer = () => 200 // what hangs is over in ten seconds, what waits in a moment
-  await waitFor(
+  await until(
     'all to end',
     async () => {
       writeFileSync(clock, String(Number(readFileSync(clock, 'utf8')) + 5_000))
@@ -325,7 +326,7 @@ test('servers that are killed at any moment lose nothing', { timeout: 3_000_000 
     await stopServer(victim.running)
     await victim.start()
   }
-  await waitFor('all to end', async () => {
+  await until('all to end', async () => {
     const [row] = await events.query<{ open: number }>(
       "select count(*)::integer as open from webhook_deliveries where status = 'pending'",
     )
@@ -359,7 +360,7 @@ async function startBusy(receivers: number, options: { dataDisk?: string } = {})
       ended = found
       return found.every(({ status }) => status !== 'pending')
     }
-    await waitFor('all to end', () => isOver().catch(() => false), 120_000)
+    await until('all to end', () => isOver().catch(() => false), 120_000)
     assert(events > 0)
     assert.deepEqual(ended, [{ status: 'delivered', count: events * receivers }])
     const sent = receiver.hits.map(({ delivery }) => delivery)
@@ -390,7 +391,7 @@ test('a database that is locked or killed while results come in loses none, and 
     await crashes(10)
     await sleep(Math.random() * 300)
     process.kill(postmasterPid(host.dataDir), 'SIGKILL')
-    await waitFor('the database', () => isReady(host.running.url))
+    await until('the database', () => isReady(host.running.url))
     assert.equal(await untilAllDelivered(), 0)
   }
 })
@@ -437,7 +438,7 @@ test('a disk that is full loses nothing, and all goes on when it is not', {
     for (let event = 0; event < 400; event++) await crash()
     assert(made < 440, 'the disk was never full')
     rmSync(filler)
-    await waitFor('the server', () => isReady(host.running.url), 60_000)
+    await until('the server', () => isReady(host.running.url))
     await untilAllDelivered()
     await source.close()
     await stopServer(host.running)

@@ -16,6 +16,9 @@ const onlyLib = ['runtime', 'source', 'chat']
 const tops = ['main', 'app', 'work', 'admin', 'codehost-setup', 'instance']
 const forAll = ['context', 'config']
 
+// Conformance suites are tests that several test files run.
+const isTest = /(\.test|\/conformance)\.ts$/
+
 const imports = new Map<string, string[]>()
 const problems: string[] = []
 
@@ -55,7 +58,7 @@ function checkRelative(file: string, target: string, isType: boolean): string | 
   // Stand-ins for what cannot be reached from a test, such as a code host.
   if (from[0] === 'e2e' && target.startsWith('server/test/')) return undefined
   if (from[0] !== to[0]) return 'another deliverable is reached through its package'
-  if (from[0] !== 'server' || from[1] === 'test' || file.endsWith('.test.ts')) return undefined
+  if (from[0] !== 'server' || from[1] === 'test' || isTest.test(file)) return undefined
   if (to[1] === 'test') return 'only tests know the test helpers'
   return checkFolders(from.slice(2), to.slice(2), isType)
 }

@@ -17,7 +17,7 @@ interface Step {
 
 const asAnn = 'setpriv --reuid ann --regid ann --init-groups env XDG_RUNTIME_DIR=/run/user/1000'.split(' ')
 // As a service of the user's own manager, which is where such a server runs.
-const inUserService = [...asAnn, ...'systemd-run --user --pipe --wait --quiet --same-dir -E TEST_PATIENCE'.split(' ')]
+const inUserService = [...asAnn, ...'systemd-run --user --pipe --wait --quiet --same-dir'.split(' ')]
 const walls = ['confinement', 'network', 'process-runtime', 'reach', 'seccomp'].map(
   (name) => `${runtime}/${name}.test.ts`,
 )
@@ -64,8 +64,7 @@ async function take({ title, files, says, enter = [] }: Step): Promise<void> {
 
 function run([command = '', ...args]: readonly string[]): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, TEST_PATIENCE: '10' }
-    const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => {

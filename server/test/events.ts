@@ -21,7 +21,7 @@ export interface EventClient {
   text(): string
   isOver(): boolean
   untilEvent(what: string, matches: (event: StreamEvent) => boolean): Promise<StreamEvent>
-  untilOver(timeoutMs?: number): Promise<void>
+  untilOver(): Promise<void>
   pause(): void
   resume(): void
   close(): void
@@ -61,8 +61,8 @@ export async function openEvents(server: TestServer, query: string, { as, header
     text: () => text,
     isOver: () => isOver,
     untilEvent: (what, matches) => until(what, async () => events.find(matches)),
-    untilOver: async (timeoutMs) => {
-      await until('the end of the stream', async () => isOver, timeoutMs)
+    untilOver: async () => {
+      await until('the end of the stream', () => isOver)
     },
     pause: () => response.pause(),
     resume: () => response.resume(),

@@ -1,19 +1,93 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-// More than 1 on a machine that is emulated, where everything takes many times as long.
-export const patience = Number(process.env['TEST_PATIENCE'] ?? 1)
+// A test that passes never waits this long. It is counted in seconds of an idle, ordinary machine: see `slowdown`.
+const limitMs = 60_000
+const pollMs = 25
+// What `measureSpeed` does takes this long on a machine of 2020.
+const ordinaryMs = 8
+const measureEveryMs = 5_000
 
-/** Asks until there is an answer, and says for what it waited if none comes. */
+/** Asks until there is an answer. Fails with `what` it waited for if the machine had the time and none came. */
 export async function until<T>(
   what: string,
-  ask: () => Promise<T | undefined | false>,
-  timeoutMs = 20_000,
+  ask: () => Promise<T | undefined | false> | T | undefined | false,
+  /** For what takes more than a minute even there. */
+  timeoutMs = limitMs,
 ): Promise<T> {
-  const end = Date.now() + timeoutMs * patience
+  const timeout = new LoadAwareTimeout(timeoutMs)
   for (;;) {
     const answer = await ask()
     if (answer !== undefined && answer !== false) return answer
-    if (Date.now() > end) throw new Error(`waited in vain for ${what}`)
-    await sleep(25)
+    if (timeout.isOver) throw new Error(`waited in vain for ${what} (${timeout.describe()})`)
+    await timeout.pause()
   }
 }
+
+/** The same for a promise, which may settle at any time. */
+export async function withinLimit<T>(what: string, promise: Promise<T>, timeoutMs = limitMs): Promise<T> {
+  let isSettled = false
+  const settled = promise.finally(() => (isSettled = true))
+  await Promise.race([settled, until(what, () => isSettled, timeoutMs)])
+  return settled
+}
+
+/**
+ * A limit that grows with the load of the machine: each pause counts for as much as it would have been worth on an idle
+ * machine, by how many programs wait for each processor, how late our own timer was, and how fast a processor is.
+ */
+class LoadAwareTimeout {
+  readonly #limitMs: number
+  readonly #startedAt = performance.now()
+  #countedAt = this.#startedAt
+  #measuredAt = this.#startedAt
+  #spentMs = 0
+  #speed = 1
+
+  constructor(limit: number) {
+    this.#limitMs = limit
+  }
+
+  get isOver(): boolean {
+    return this.#spentMs > this.#limitMs
+  }
+
+  async pause(): Promise<void> {
+    const askedAt = performance.now()
+    await sleep(pollMs)
+    const now = performance.now()
+    if (now - this.#measuredAt > measureEveryMs) {
+      this.#speed = Math.max(1, measureSpeed())
+      this.#measuredAt = now
+    }
+    const late = (now - askedAt) / (2 * pollMs)
+    const slowdown = Math.max(1, late, waitingPerProcessor()) * this.#speed
+    this.#spentMs += (now - this.#countedAt) / slowdown
+    this.#countedAt = now
+  }
+
+  describe(): string {
+    const seconds = (ms: number) => `${Math.round(ms / 1000)} s`
+    return `${seconds(performance.now() - this.#startedAt)}, which counted for ${seconds(this.#spentMs)}`
+  }
+}
+
+/** Programs that run or could, for each processor. */
+function waitingPerProcessor(): number {
+  const [, , , entities = ''] = readFileSync('/proc/loadavg', 'utf8').split(' ')
+  return Number.parseInt(entities, 10) / availableParallelism()
+}
+
+/** How many times as long as on an ordinary machine a fixed piece of work takes. */
+function measureSpeed(): number {
+  const times = Array.from({ length: 3 }, () => {
+    const startedAt = performance.now()
+    createHash('sha256').update(work).digest()
+    return performance.now() - startedAt
+  })
+  return Math.min(...times) / ordinaryMs
+}
+
+const work = Buffer.alloc(2 * 1024 * 1024, 'x')

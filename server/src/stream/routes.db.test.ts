@@ -293,15 +293,15 @@ test('a stream ends when its key is revoked, its session over or its account sus
   const byToken = await openEvents(server, '?topics=me', open.byToken)
   const [key] = await server.pool.query<{ id: string }>('select id from api_keys where user_id = $1', [eve.id])
   assert.equal((await call(server, `DELETE /auth/api-keys/${key?.id}`, authorization)).status, 200)
-  await byKey.untilOver(5_000)
+  await byKey.untilOver()
   assert(!byToken.isOver())
   await call(server, `PATCH /operator/users/${eve.id}`, { as: owner, body: { suspended: true } })
-  await byToken.untilOver(5_000)
+  await byToken.untilOver()
   await call(server, `PATCH /operator/users/${eve.id}`, { as: owner, body: { suspended: false } })
   const again = await signIn(server, 'eve')
   const third = await openEvents(server, '?topics=me', { headers: { authorization: `Bearer ${again.token}` } })
   await call(server, 'POST /auth/logout', { headers: { authorization: `Bearer ${again.token}` } })
-  await third.untilOver(5_000)
+  await third.untilOver()
 })
 
 test('a stream ends when its token does', async () => {
@@ -310,7 +310,7 @@ test('a stream ends when its token does', async () => {
   const client = await openEvents(other, '?topics=me', { headers: { authorization: `Bearer ${fay.token}` } })
   assert.equal(client.status, 200)
   other.clock.advance(8 * 24 * 3600_000)
-  await client.untilOver(5_000)
+  await client.untilOver()
 })
 
 test('a credential has twenty streams at most, and each that ends makes room', async () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../../../../test/until.ts'
 import type { GroupLimits, GroupStats, Limit, Part } from './cgroups.ts'
 import type { FoundCgroups } from './find.ts'
 
@@ -231,7 +232,7 @@ export function cgroupsBehave(found: FoundCgroups): void {
       cgroups.make(name, 'bots', { ...limits, cpus: 64 })
       // Others may need the machine just now: it has to get more at some time, not at once.
       const isMore = async () => (await measureCpus(() => statsOf(name))) > limited * 1.15
-      await until(`more than the ${limited} of a limited one`, isMore, 30_000)
+      await until(`more than the ${limited} of a limited one`, isMore)
       assert.equal(cgroups.setCpus(name, 'bots', 0.25), true)
       const least = await measureCpus(() => statsOf(name))
       assert(least < 0.4, `${least} of 0.25`)
@@ -280,14 +281,5 @@ function startCommand(prefix: readonly string[], argv: readonly string[]) {
     ended,
     text: () => text,
     says: (part: string) => until(`"${part}" in ${JSON.stringify(text)}`, () => text.includes(part)),
-  }
-}
-
-/** Patient: an emulated machine takes ten times as long for everything. */
-async function until(what: string, ask: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<void> {
-  const end = performance.now() + timeoutMs
-  while (!(await ask())) {
-    assert(performance.now() < end, `waited in vain for ${what}`)
-    await sleep(10)
   }
 }

@@ -36,6 +36,13 @@ test('every wrong variable is named at once, with what it got and what it takes'
   )
 })
 
+test('how long a release has to stay up is a number of seconds, down to a tenth', () => {
+  assert.equal(readConfig({}).minReadyMs, 3_000)
+  assert.equal(readConfig({ MIN_READY_SECONDS: '0.5' }).minReadyMs, 500)
+  for (const wrong of ['0', '0.01', '601', '-1', '1e2', 'x'])
+    assert.throws(() => readConfig({ MIN_READY_SECONDS: wrong }), ConfigError, wrong)
+})
+
 test('a wrong secret is not printed', () => {
   const env = { METRICS_TOKEN: 'hunter2 is here', DATABASE_URL: 'mysql://user:hunter2@host/db' }
   assert.throws(

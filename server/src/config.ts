@@ -17,6 +17,8 @@ const variable = <T>(definition: Variable<T>): Variable<T> => definition
 const wholeNumber = (value: string, most: number): number | undefined =>
   /^\d{1,10}$/.test(value) && Number(value) <= most ? Number(value) : undefined
 
+const inRange = (value: number, least: number, most: number): boolean => value >= least && value <= most
+
 /** Every environment variable that the server reads. `docs/config.md` is made from this table. */
 export const variables = {
   HOST: variable({
@@ -175,6 +177,12 @@ export const variables = {
     text: 'The most memory, CPU cores and disk that its owner may set.',
     parse: parseLimits,
   }),
+  MIN_READY_SECONDS: variable({
+    default: '`3`',
+    takes: 'a number from 0.1 to 600',
+    text: 'How long a new release, or a restored bot, has to stay up before it replaces the one before it for good.',
+    parse: (value) => (/^\d{1,3}(\.\d)?$/.test(value) && inRange(Number(value), 0.1, 600) ? Number(value) : undefined),
+  }),
   RUNTIME: variable({
     default: '`process`',
     takes: '`process`; `docker` and `swarm` are not there yet',
@@ -294,6 +302,8 @@ export interface Config {
   readonly botsPerUser: number | undefined
   readonly botLimits: BotLimits
   readonly botLimitsMax: BotLimits
+  /** A release that has stayed up for so long is taken for good. */
+  readonly minReadyMs: number
   /** Off loopback: bots are deployed although nothing keeps them apart. */
   readonly allowUnisolated: boolean
   /** Undefined: none for requests from this machine itself, 6000 for all others. */
@@ -356,6 +366,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     botsPerUser: values.BOTS_PER_USER,
     botLimits: values.BOT_LIMITS ?? { memoryMb: 512, cpus: 0.5, diskMb: 1024 },
     botLimitsMax: values.BOT_LIMITS_MAX ?? { memoryMb: 2048, cpus: 2, diskMb: 10_240 },
+    minReadyMs: (values.MIN_READY_SECONDS ?? 3) * 1000,
     allowUnisolated: values.ALLOW_UNISOLATED ?? false,
     apiRateLimit: values.API_RATE_LIMIT,
     backupS3: backupS3Of(values),

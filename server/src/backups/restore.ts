@@ -5,7 +5,7 @@ import { DatabaseAway, type Db } from '../db/pool.ts'
 import type { BotContent } from '../db/tables.ts'
 import { tx } from '../db/tx.ts'
 import { NotNow } from '../deployments/deployer.ts'
-import { describeExit, hasStayedUp, lockServer, trialMs } from '../deployments/swap.ts'
+import { describeExit, hasStayedUp, lockServer } from '../deployments/swap.ts'
 import { run } from '../lib/run.ts'
 import { StepError } from '../lib/step-error.ts'
 import type { Exit } from '../runtime/runtime.ts'
@@ -189,7 +189,7 @@ async function tryOut(keeper: Keeper, work: RestoreWork): Promise<void> {
     if (exit)
       failure = {
         code: 'crashed_at_start',
-        message: `The restored bot ended within its first ${trialMs / 1000} seconds${describeExit(exit)}. It is what it was before.`,
+        message: `The restored bot ended within its first ${app.config.minReadyMs / 1000} seconds${describeExit(exit)}. It is what it was before.`,
       }
   } catch (error) {
     if (error instanceof DatabaseAway) throw error // taken up where it stands
@@ -209,8 +209,9 @@ async function start({ app, runtime, supervisor }: Keeper, botId: string): Promi
   if (instance === null) throw new StepError('start_failed', 'The server was changed while it was being started.')
   const known = (await runtime.list()).find(({ id }) => id === instance)
   const startedAt = known?.startedAt.getTime() ?? Date.now()
-  if (known?.exit && hasStayedUp(known.exit, new Date(startedAt))) return undefined
-  const exit = await supervisor.waitForExit(instance, Math.max(0, trialMs - Math.max(0, Date.now() - startedAt)))
+  const { minReadyMs } = app.config
+  if (known?.exit && hasStayedUp(known.exit, new Date(startedAt), minReadyMs)) return undefined
+  const exit = await supervisor.waitForExit(instance, Math.max(0, minReadyMs - Math.max(0, Date.now() - startedAt)))
   const now = await findServer(app.pool.db, botId)
   return now?.wanted === 'offline' ? undefined : exit
 }

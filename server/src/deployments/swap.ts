@@ -7,9 +7,6 @@ import { changeServer, findServer, type Server } from '../servers/queries.ts'
 import { type Context, CrashedAtStart, type Deployer, NotNow } from './deployer.ts'
 import { changeDeployment, completeDeployment, type Work } from './queries.ts'
 
-/** Up for so long, and the release is taken for good. */
-export const trialMs = 3_000
-
 /**
  * The old release stops, then the new one starts: two copies of a chat bot would both answer. If the new one does not
  * stay up the old one starts again. Each move is written down before it is made, so that whoever takes this up after
@@ -39,7 +36,8 @@ async function swapExclusively(deployer: Deployer, work: Work & Context): Promis
   }
   const lastLog = await goBack(deployer, work, { releaseId, exit: trial.exit })
   const how = trial.exit === 'recorded' ? '' : describeExit(trial.exit)
-  throw new CrashedAtStart(`The new release ended within its first ${trialMs / 1000} seconds${how}.`, lastLog)
+  const { minReadyMs } = deployer.app.config
+  throw new CrashedAtStart(`The new release ended within its first ${minReadyMs / 1000} seconds${how}.`, lastLog)
 }
 
 /** Before anything is touched: a bot that was stopped stays as it is. What is under way already goes back instead. */
@@ -114,9 +112,10 @@ async function tryRelease(
 
   const known = (await runtime.list()).find(({ id }) => id === instance)
   const startedAt = known?.startedAt ?? app.clock.now()
-  if (known?.exit && hasStayedUp(known.exit, startedAt)) return { exit: undefined, instance }
+  const { minReadyMs } = app.config
+  if (known?.exit && hasStayedUp(known.exit, startedAt, minReadyMs)) return { exit: undefined, instance }
   const upMs = Math.max(0, Date.now() - startedAt.getTime())
-  const exit = await supervisor.waitForExit(instance, Math.max(0, trialMs - upMs))
+  const exit = await supervisor.waitForExit(instance, Math.max(0, minReadyMs - upMs))
   const now = await findServer(app.pool.db, work.bot_id)
   // Somebody stopped it meanwhile: no fault of the release.
   return { exit: exit && now?.wanted === 'offline' ? undefined : exit, instance }
@@ -126,8 +125,8 @@ async function tryRelease(
  * Nobody was there to see it stay up: what ends it later is a crash like any other. When one was lost, with the machine say,
  * is not known.
  */
-export function hasStayedUp({ code, signal, at }: Exit, startedAt: Date): boolean {
-  return (code !== null || signal !== null) && at.getTime() - startedAt.getTime() >= trialMs
+export function hasStayedUp({ code, signal, at }: Exit, startedAt: Date, minReadyMs: number): boolean {
+  return (code !== null || signal !== null) && at.getTime() - startedAt.getTime() >= minReadyMs
 }
 
 async function complete({ app }: Deployer, work: Work): Promise<void> {

@@ -51,6 +51,8 @@ export interface TestCodehost {
   readonly events: ReceivedEvent[]
   /** What the receiver of events answers from now on. */
   answerEvents(...statuses: number[]): void
+  /** The receiver takes events and answers them only when this is called. */
+  holdAnswers(): () => void
   waitForEvents(count: number): Promise<ReceivedEvent[]>
   /** The JSON interface of the sandbox. */
   manage(method: string, path: string, body?: unknown): Promise<{ status: number; body: Record<string, unknown> }>
@@ -69,6 +71,7 @@ export async function startTestCodehost(
   const server = options.server ?? (await startTestServer({ clock: new MachineClock(), ...options }))
   const statuses: number[] = []
   const events: ReceivedEvent[] = []
+  let held = Promise.resolve()
   const receiver = createServer((incoming, answer) => {
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -76,7 +79,7 @@ export async function startTestCodehost(
       const bytes = Buffer.concat(chunks)
       const status = statuses.shift() ?? 202
       if (status === 202) events.push(readEvent(incoming.headers, bytes, app))
-      answer.writeHead(status).end()
+      void held.then(() => answer.writeHead(status).end())
     })
   })
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
@@ -118,6 +121,11 @@ export async function startTestCodehost(
     api,
     events,
     answerEvents: (...next) => void statuses.push(...next),
+    holdAnswers: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return resolve
+    },
     waitForEvents: (count) => until(`${count} events`, async () => events.length >= count && events.slice()),
     manage: (method, path, body) => callJson(`${web}${path}`, method, body),
     asApp,

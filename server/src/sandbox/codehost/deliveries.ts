@@ -5,6 +5,8 @@ import type { SandboxApp } from './identity.ts'
 
 // The platform itself waits as long.
 const timeoutMs = 10_000
+// A stop waits as long for the answer to what has been sent already: else it would be sent again after the next start.
+const closeTimeoutMs = 2_000
 const retryDelaysMs = [1_000, 5_000, 25_000]
 const awayRetryMs = 5_000
 const keptMax = 500
@@ -83,6 +85,7 @@ export class Deliveries {
   readonly #host: Pick<Host, 'pool' | 'log' | 'clock' | 'identity'>
   readonly #eventsUrl: () => string
   readonly #closing = new AbortController()
+  readonly #sending = new AbortController()
   /** Not before their time. */
   readonly #later = new Map<number, NodeJS.Timeout>()
   #run: Promise<void> | undefined
@@ -117,11 +120,13 @@ export class Deliveries {
     return found !== undefined
   }
 
-  /** What was not sent is sent after the next start. */
+  /** What was not sent, or not answered soon, is sent after the next start. */
   async close(): Promise<void> {
     this.#closing.abort()
     for (const timer of this.#later.values()) clearTimeout(timer)
+    const timer = setTimeout(() => this.#sending.abort(), closeTimeoutMs)
     await this.#run
+    clearTimeout(timer)
   }
 
   async #sendAll(): Promise<void> {
@@ -146,13 +151,13 @@ export class Deliveries {
 
   async #attempt(delivery: Delivery): Promise<void> {
     const { status, text } = await this.#send(delivery)
-    if (this.#closing.signal.aborted) return
+    if (this.#sending.signal.aborted) return
     const attempts = delivery.attempts + 1
     const isDelivered = status !== null && status >= 200 && status < 300
     const delayMs = isWorthRetrying(status) ? retryDelaysMs[delivery.attempts] : undefined
     const outcome = isDelivered ? 'delivered' : delayMs === undefined ? 'failed' : 'waiting'
     // Before it is written down that it waits: nobody may take it in between.
-    if (outcome === 'waiting') this.#again(delivery.id, delayMs ?? 0)
+    if (outcome === 'waiting' && !this.#closing.signal.aborted) this.#again(delivery.id, delayMs ?? 0)
     await this.#host.pool.db
       .updateTable('sandbox_deliveries')
       .set({ status: outcome, attempts, answer_status: status, answer: text, attempted_at: this.#host.clock.now() })
@@ -171,7 +176,7 @@ export class Deliveries {
   /** `status` null: nobody answered, and the text says why. */
   async #send(delivery: Delivery): Promise<{ status: number | null; text: string }> {
     const headers = deliveryHeaders(delivery, await this.#host.identity())
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeoutMs)])
+    const signal = AbortSignal.any([this.#sending.signal, AbortSignal.timeout(timeoutMs)])
     try {
       const { body } = delivery
       const answer = await fetch(this.#eventsUrl(), { method: 'POST', headers, body, signal, redirect: 'manual' })

@@ -119,6 +119,20 @@ test('a push that a killed server did not tell of is told of by the next one, on
   assert.equal(next?.body['ref'], 'refs/heads/main', 'nothing is left to tell')
 })
 
+test('an event that is being taken when the server stops is not sent again by the next one', async () => {
+  const first = await startTestCodehost()
+  const answer = first.holdAnswers()
+  await first.manage('POST', '/installations', { account: 'ann', repositories: 'all' })
+  await first.waitForEvents(1)
+  const closing = first.close()
+  answer()
+  await closing
+  const second = await startTestCodehost({ server: first.server })
+  await second.manage('POST', '/installations', { account: 'ben', repositories: 'all' })
+  const [next] = await second.waitForEvents(1)
+  assert.equal((next?.body['installation'] as { account: { login: string } }).account.login, 'ben')
+})
+
 test('an event that is not taken is sent again, the same bytes under the same id; one that is refused is not', async () => {
   const host = await startTestCodehost()
   host.answerEvents(500)

@@ -4,26 +4,19 @@
 // `x.slow.db.test.ts`, with PostgreSQL) beside `x.ts`.
 // npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against
 // TEST_DATABASE_URL, but for those that ask it nothing new.
-import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { startTestPostgres } from '../server/test/postgres.ts'
 import { findUnseen } from '../server/test/seen.ts'
+import { find, findEndToEnd, findTests, isFile, nameOf, root, shareProcesses } from './test-files.ts'
+import { printTimes, readProcessors } from './test-times.ts'
 
 // A file that hangs is a failure, not a reason to wait for ever.
 const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
-
-const slow = /\.slow(\.db)?\.test\.ts$/
-// They mostly wait: for processes to start and end, for disks, for time to pass.
-const needProcesses =
-  /\/(runtime|backups|instance)\/|\/source\/(git|git-url|archive)\.test|\/(send|output|client|beneath|event-holder|log-store|run|names|log-feed)\.test\.ts$/
-
-// Bots, pages, the sandbox, other services and wrong input: they ask PostgreSQL nothing that others do not.
-const askNothingNew =
-  /\/(life|files|files-live|push|disk-watch|bad-input|door|other-people|walk|posters|platform|setup|faults|s3|worker)\.db\.test\.ts$|\/(sandbox|site|stream)\/|pages\.db\.test/
 
 /** Answers that only bots from their beginning to their end get to see. */
 const seenSlowly = new Set([
@@ -36,9 +29,6 @@ const seenSlowly = new Set([
 ])
 const needMachine = new Set(['many', 'hostile', 'start', 'external', 'attacks', 'firewall', 'network'])
 
-const longestShown = 12
-
-const root = join(import.meta.dirname, '..')
 // Most of what a test process does at first is to compile what the one before it has compiled.
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/compile')
 const args = process.argv.slice(2)
@@ -57,24 +47,13 @@ if (skippedInCi) console.error('Skipped tests are failures here: something that 
 if (totals.failed > 0 || totals.passed === 0 || skippedInCi) process.exitCode = 1
 
 async function runTests(): Promise<void> {
-  const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts').filter(
-    (file) => file.includes(named ?? '') && !slow.test(file),
-  )
   const isDbOnly = args.includes('--db-only')
-  const needDatabase = all.filter((file) => file.endsWith('.db.test.ts') && !(isDbOnly && askNothingNew.test(file)))
-  const others = isDbOnly ? [] : all.filter((file) => !file.endsWith('.db.test.ts'))
-  // The large ones mostly take longest: begun last, they would run alone at the end.
-  const together = [...others.filter((file) => needProcesses.test(file)), ...needDatabase].toSorted(
-    (a, b) => statSync(b).size - statSync(a).size,
-  )
-  await runFiles(
-    'Unit',
-    others.filter((file) => !needProcesses.test(file)),
-    { isolation: 'none' },
-  )
+  const { unit, others } = findTests(named, { isDbOnly })
+  await runFiles('Unit', unit, { isolation: 'none' })
   await withPostgres((version) =>
-    runFiles(`With ${version}`, together, {
+    runFiles(`With ${version}`, others, {
       concurrency: Math.max(4, cpus().length),
+      processes: 12,
       ...(named === undefined && !isDbOnly && { hasToSee: (answer) => !seenSlowly.has(answer) }),
     }),
   )
@@ -123,54 +102,57 @@ async function runEndToEnd(): Promise<void> {
   )
 }
 
-/** Whole servers, and what takes long beside the code that it tests. */
-function findEndToEnd(name = '*'): string[] {
-  return find(`e2e/${name}.test.ts`, `server/src/**/${name}.slow{,.db}.test.ts`)
-}
-
-function nameOf(file: string): string {
-  return basename(file)
-    .replace(slow, '')
-    .replace(/\.test\.ts$/, '')
-}
-
-function find(...patterns: string[]): string[] {
-  return globSync(patterns, { cwd: root })
-    .toSorted()
-    .map((file) => join(root, file))
-}
-
 interface Mode {
   /** What of all that the contract declares has to be seen. */
   readonly hasToSee?: (answer: string) => boolean
   readonly isolation?: 'none' | 'process'
   readonly concurrency?: number
+  /** In how many processes those share one that can. Without: each has its own. */
+  readonly processes?: number
 }
 
-async function runFiles(title: string, files: string[], mode: Mode): Promise<void> {
+async function runFiles(title: string, files: readonly string[], mode: Mode): Promise<void> {
   if (files.length === 0) return
   console.log(`\n${title}: ${files.length} files`)
   // Everything a test leaves behind goes with this folder.
   const scratch = mkdtempSync(join(tmpdir(), 'botberth-test-'))
   process.env['TEST_SCRATCH'] = scratch
-  const { hasToSee, ...options } = mode
-  const events = run({ files, cwd: root, timeout: fileTimeoutMs, ...options })
-  events.on('test:pass', ({ skip, todo, details }) => {
-    if (details.type === 'suite') return
+  if (args.includes('--times')) process.env['TEST_TIMES'] = scratch
+  const { hasToSee, processes, ...options } = mode
+  const started =
+    processes === undefined ? files : shareProcesses(files, { folder: join(scratch, 'groups'), processes })
+  const events = run({ files: started, cwd: root, timeout: fileTimeoutMs, ...options })
+  events.on('test:pass', ({ name, nesting, skip, todo, details }) => {
+    if (details.type === 'suite' || isFile(name, nesting)) return
     if (skip !== undefined || todo !== undefined) totals.skipped++
     else totals.passed++
   })
-  events.on('test:fail', ({ details }) => {
-    if (details.type !== 'suite') totals.failed++
+  events.on('test:fail', ({ name, nesting, details }) => {
+    const isOnlyOfOthers =
+      (details.error as { failureType?: string }).failureType === 'subtestsFailed' &&
+      (details.type === 'suite' || isFile(name, nesting))
+    if (!isOnlyOfOthers) totals.failed++
   })
-  const times: { file: string; seconds: number }[] = []
+  const times: { file: string; ms: number }[] = []
+  const noteTime = ({
+    name,
+    nesting,
+    details,
+  }: {
+    name: string
+    nesting: number
+    details: { duration_ms: number }
+  }) => {
+    if (isFile(name, nesting)) times.push({ file: join(root, name), ms: details.duration_ms })
+  }
+  events.on('test:pass', noteTime)
+  events.on('test:fail', noteTime)
   events.on('test:summary', ({ file, duration_ms }) => {
-    if (file !== undefined) times.push({ file, seconds: Math.round(duration_ms / 1000) })
+    if (file !== undefined && files.includes(file)) times.push({ file, ms: duration_ms })
   })
+  const before = readProcessors()
   await pipeline(events.compose(new spec()), process.stdout, { end: false })
-  const longest = times.toSorted((a, b) => b.seconds - a.seconds).slice(0, longestShown)
-  if (longest.length > 1)
-    console.log(`Longest: ${longest.map(({ file, seconds }) => `${relative(root, file)} ${seconds} s`).join(', ')}`)
+  if (args.includes('--times')) printTimes(title, times, { folder: scratch, before })
   for (const answer of hasToSee ? findUnseen(scratch).filter(hasToSee) : []) {
     console.error(`✖ the contract declares what no test has seen: ${answer}`)
     totals.failed++

@@ -12,13 +12,18 @@ import { readDashboard } from '../src/info/dashboard.ts'
 import { Secrets } from '../src/lib/secret.ts'
 import { Work } from '../src/work.ts'
 import { createTestPool } from './db.ts'
+import { inPhase } from './phases.ts'
 import { checkForSecrets, noteText } from './secrets.ts'
 import { noteSeen } from './seen.ts'
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until it is moved. `pollMs`: what waits for a time looks again as often. */
 export class TestClock {
-  readonly pollMs: number | undefined = undefined
+  readonly pollMs: number | undefined
   #now = new Date('2026-01-02T03:04:05.678Z')
+
+  constructor(pollMs?: number) {
+    this.pollMs = pollMs
+  }
 
   now(): Date {
     return this.#now
@@ -31,8 +36,11 @@ export class TestClock {
 
 /** A clock that runs with the system's and can be moved ahead of it. */
 class RunningClock extends TestClock {
-  override readonly pollMs = 100
   #aheadMs = 0
+
+  constructor() {
+    super(100)
+  }
 
   override now(): Date {
     return new Date(Date.now() + this.#aheadMs)
@@ -70,7 +78,11 @@ interface Options {
 }
 
 /** A server on a port of its own, on a database of its own. Closed at the end of the test file. */
-export async function startTestServer({
+export function startTestServer(options: Options = {}): Promise<TestServer> {
+  return inPhase('server', () => start(options))
+}
+
+async function start({
   env = {},
   pool: given,
   isWorking = false,
@@ -78,12 +90,12 @@ export async function startTestServer({
   sandbox,
   dataDir = mkdtempSync(join(process.env['TEST_SCRATCH'] ?? tmpdir(), 'data-')),
   dashboardDir,
-}: Options = {}): Promise<TestServer> {
+}: Options): Promise<TestServer> {
   const pool = given ?? (await createTestPool())
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
-  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, ...env })
+  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, MIN_READY_SECONDS: '0.3', ...env })
   const secrets = new Secrets(config.secretKey ?? 'a secret key for tests, the same in all of them')
   const log = pino({ level: 'debug' }, { write: noteText })
   const parts = { config, log, clock, pool, secrets, version, publicUrl: () => url, botUrl: () => url }

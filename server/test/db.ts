@@ -4,6 +4,7 @@ import { after } from 'node:test'
 import pg from 'pg'
 import { pino } from 'pino'
 import { DatabaseAway, Pool } from '../src/db/pool.ts'
+import { inPhase } from './phases.ts'
 import { databaseUrl, templateName } from './postgres.ts'
 
 export const silentLog = pino({ level: 'silent' })
@@ -18,7 +19,8 @@ function testPostgresUrl(): string {
 /** A database of this test's own, with the schema of the template or, if `empty`, with none. Dropped at the end. */
 export async function createTestDatabase({ empty = false } = {}): Promise<string> {
   const name = `botberth_test_${randomBytes(6).toString('hex')}`
-  await admin(`create database ${name}${empty ? '' : ` template ${templateName}`}`)
+  const template = empty ? '' : ` template ${templateName} strategy file_copy`
+  await inPhase('database', () => admin(`create database ${name}${template}`))
   after(() => admin(`drop database if exists ${name} with (force)`))
   return databaseUrl(testPostgresUrl(), name)
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inPhase } from './phases.ts'
 
 // A test that passes never waits this long. It is counted in seconds of an idle, ordinary machine: see `slowdown`.
 const limitMs = 60_000
@@ -18,12 +19,14 @@ export async function until<T>(
   timeoutMs = limitMs,
 ): Promise<T> {
   const timeout = new LoadAwareTimeout(timeoutMs)
-  for (;;) {
-    const answer = await ask()
-    if (answer !== undefined && answer !== false) return answer
-    if (timeout.isOver) throw new Error(`waited in vain for ${what} (${timeout.describe()})`)
-    await timeout.pause()
-  }
+  return inPhase('waiting', async () => {
+    for (;;) {
+      const answer = await ask()
+      if (answer !== undefined && answer !== false) return answer
+      if (timeout.isOver) throw new Error(`waited in vain for ${what} (${timeout.describe()})`)
+      await timeout.pause()
+    }
+  })
 }
 
 /** The same for a promise, which may settle at any time. */

@@ -1,8 +1,7 @@
 // Servers that really crash, restart, expire and are found again.
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { startTestServer } from '../../test/api.ts'
+import { startTestServer, TestClock } from '../../test/api.ts'
 import { startGitServer } from '../../test/git-server.ts'
 import { botOf, makeBot, startHost, type TestBot } from '../../test/hosting.ts'
 import { until } from '../../test/until.ts'
@@ -11,68 +10,73 @@ import { findServer } from './queries.ts'
 const day = 86_400_000
 const git = await startGitServer()
 after(() => git.close())
+// For all that neither moves the clock nor counts processes.
+const shared = await startHost()
 
-/** Stays up for its trial, then dies at once at every later start. */
-const dying = `
+/** Lives until somebody puts the file `end` into its folder, and does this then, at every later start too. */
+const untilToldTo = (end: string) => `
 const fs = require('fs')
-const isFirst = !fs.existsSync('started')
-fs.writeFileSync('started', '')
 console.log('up')
-setTimeout(() => { console.error('last words'); process.exit(3) }, isFirst ? 3500 : 0)
+setInterval(() => { if (fs.existsSync('end')) { ${end} } }, 20)
 `
+const tellToEnd = (bot: TestBot) => bot.ask('PUT #/files/end', 'now')
 
 // Several at once: they mostly wait.
 describe('servers', { concurrency: 3 }, () => {
   test('each crash is told; restarts wait 1, 2, 4, 8 seconds, and the fifth crash in two minutes is the last', async () => {
-    const { server, ann } = await startHost()
-    const { url } = await git.addRepo('loop', { 'index.js': dying })
+    // It stands still, so that a restart is due when this test says so.
+    const clock = new TestClock(20)
+    const { server, ann } = await startHost({ clock })
+    const { url } = await git.addRepo('loop', {
+      'index.js': untilToldTo(`console.error('last words'); process.exit(3)`),
+    })
     const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
     assert.equal((await bot.deploy())['status'], 'succeeded')
-    const crash = await until('the first crash', async () => {
-      const { body } = await bot.ask('GET @/resources')
-      return body['state'] === 'crashed' && body
-    })
-    const exit = crash['lastExit'] as { code: number; signal: null; oomKilled: boolean; at: string }
-    assert.deepEqual([exit.code, exit.signal, exit.oomKilled], [3, null, false])
-    assert.equal(Date.parse(String(crash['restartAt'])) - Date.parse(exit.at), 1000)
-    assert.deepEqual((await bot.ask('GET #')).body['server'], {
-      identifier: bot.identifier,
-      state: 'crashed',
-      restartAt: crash['restartAt'],
-    })
+    await tellToEnd(bot)
+    const crashesOf = async () => (await bot.events()).filter(({ event }) => event === 'server.crashed')
+    for (const [index, waitMs] of [1_000, 2_000, 4_000, 8_000].entries()) {
+      await until('the crash', async () => (await crashesOf()).length === index + 1)
+      const { body: crash } = await bot.ask('GET @/resources')
+      assert.deepEqual([crash['state'], crash['restarts']], ['crashed', index])
+      const exit = crash['lastExit'] as { code: number; signal: null; oomKilled: boolean; at: string }
+      assert.deepEqual([exit.code, exit.signal, exit.oomKilled], [3, null, false])
+      assert.equal(Date.parse(String(crash['restartAt'])) - Date.parse(exit.at), waitMs)
+      assert.deepEqual((await bot.ask('GET #')).body['server'], {
+        identifier: bot.identifier,
+        state: 'crashed',
+        restartAt: crash['restartAt'],
+      })
+      clock.advance(Date.parse(String(crash['restartAt'])) - clock.now().getTime())
+    }
     const last = await until('the last crash', async () => {
       const { body } = await bot.ask('GET @/resources')
       return body['state'] === 'crashed' && body['restartAt'] === null && body
     })
     assert.equal(last['restarts'], 4)
-    const crashes = (await bot.events()).filter(({ event }) => event === 'server.crashed')
+    const crashes = await crashesOf()
     assert.equal(crashes.length, 5)
     for (const { lastLog, botName } of crashes) {
       assert.match(String(lastLog), /last words/)
       assert.equal(botName, 'x')
     }
-    const times = crashes.map(({ timestamp }) => Date.parse(String(timestamp)))
-    const waits = times.slice(1).map((at, index) => Math.floor((at - (times[index] ?? 0)) / 1000))
-    for (const [index, wait] of [1, 2, 4, 8].entries())
-      assert((waits[index] ?? 0) >= wait && (waits[index] ?? 0) <= wait + 3, String(waits))
-    await sleep(1_500)
-    assert.equal((await bot.events()).length, 6, 'nothing more happens')
+    clock.advance(3_600_000)
     assert.equal((await bot.ask('POST @/power', { signal: 'start' })).body['state'], 'starting')
-    await until('a crash after a start', async () => (await bot.events()).length === 7)
+    await until('a crash after a start', async () => (await bot.events()).length >= 7)
     assert.equal((await bot.ask('POST @/power', { signal: 'stop' })).body['state'], 'offline')
-    await sleep(1_500)
-    assert.deepEqual([await bot.state(), (await bot.events()).length], ['offline', 7], 'a stop ends the waiting')
+    clock.advance(3_600_000)
+    const seen = await findServer(server.pool.db, bot.id)
+    assert.deepEqual([seen?.wanted, seen?.restart_at], ['offline', null], 'a stop ends the waiting')
+    assert.deepEqual([await bot.state(), (await bot.events()).length], ['offline', 7], 'nothing more happened')
   })
 
   test('a bot that runs out of its heap is said to have run out of memory', async () => {
-    const { server, ann } = await startHost()
-    const { url } = await git.addRepo('heap', {
-      'index.js':
-        "setTimeout(() => { const all = []; for (;;) all.push(new Array(1e6).fill('x' + all.length)) }, 3500)",
-    })
+    const { server, ann } = shared
+    const fill = `const all = []; for (;;) all.push(new Array(1e6).fill('x' + all.length))`
+    const { url } = await git.addRepo('heap', { 'index.js': untilToldTo(fill) })
     const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
     await bot.ask('PUT @/startup/variable', { key: 'NODE_OPTIONS', value: '--max-old-space-size=32' })
     await bot.deploy()
+    await tellToEnd(bot)
     const body = await until('the crash', async () => {
       const answer = await bot.ask('GET @/resources')
       return answer.body['lastExit'] !== null && answer.body
@@ -138,16 +142,18 @@ describe('servers', { concurrency: 3 }, () => {
   })
 
   test('a bot that exits with 0 by itself has crashed too', async () => {
-    const { server, ann } = await startHost()
-    const { url } = await git.addRepo('done', { 'index.js': "setTimeout(() => console.log('done'), 3500)" })
+    const { server, ann } = shared
+    const { url } = await git.addRepo('done', { 'index.js': untilToldTo('process.exit(0)') })
     const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
     await bot.deploy()
+    await tellToEnd(bot)
     await bot.untilState('crashed')
     assert.equal((await bot.events()).at(-1)?.['event'], 'server.crashed')
   })
 
   test('a restart that is asked for while a release is on trial is made after it', async () => {
-    const { server, ann } = await startHost()
+    // Long enough for all that is asked meanwhile, and that on any machine.
+    const { server, ann } = await startHost({ env: { MIN_READY_SECONDS: '5' } })
     const { url } = await git.addRepo('early', { 'index.js': "console.log('up'); setInterval(() => {}, 1000)" })
     const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
     const { body } = await bot.ask('POST /deployments', { botId: bot.id })
@@ -178,7 +184,7 @@ describe('servers', { concurrency: 3 }, () => {
 
 /** It ends by itself, and is told to do this before that is written down. */
 async function crashDuring(signal: 'stop' | 'restart', options: { isFinal?: boolean } = {}): Promise<TestBot> {
-  const { server, ann } = await startHost()
+  const { server, ann } = shared
   const bot = await makeBot(server, ann)
   await bot.deploy()
   const { supervisor, runtime } = server.work

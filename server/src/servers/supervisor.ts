@@ -196,10 +196,13 @@ export class Supervisor {
 
   #lookIn(botId: string, ms: number): void {
     clearTimeout(this.#timers.get(botId))
-    const timer = setTimeout(() => {
-      this.#timers.delete(botId)
-      this.look(botId)
-    }, ms).unref()
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(botId)
+        this.look(botId)
+      },
+      Math.min(ms, this.#options.app.clock.pollMs ?? ms),
+    ).unref()
     this.#timers.set(botId, timer)
   }
 

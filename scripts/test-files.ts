@@ -1,0 +1,88 @@
+// Which test files there are, and which of them share a process.
+import { globSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join, relative } from 'node:path'
+
+export const root = join(import.meta.dirname, '..')
+
+const slow = /\.slow(\.db)?\.test\.ts$/
+
+/** They start processes, measure memory or hold a file system: each has its own process, as bots have. */
+const alone =
+  /\/runtime\/|\/instance\/|\/archive\.test|\/(send|output|beneath|event-holder|log-store|run|names|log-feed)\.test\.ts$/
+
+/** Without a database, but not pure: they start servers, git or threads. */
+const needProcesses = /\/backups\/|\/source\/(git|git-url)\.test|\/client\.test\.ts$/
+
+// Bots, pages, the sandbox, other services and wrong input: they ask PostgreSQL nothing that others do not.
+const askNothingNew =
+  /\/(life|files|files-live|push|disk-watch|bad-input|door|other-people|walk|posters|platform|setup|faults|s3|worker)\.db\.test\.ts$|\/(sandbox|site|stream)\/|pages\.db\.test/
+
+export interface Tests {
+  /** Of pure logic: all of them share one process. */
+  readonly unit: readonly string[]
+  readonly others: readonly string[]
+}
+
+/** `name`: only those whose path contains it. `isDbOnly`: only what another PostgreSQL could do differently. */
+export function findTests(name = '', { isDbOnly = false } = {}): Tests {
+  const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts').filter(
+    (file) => file.includes(name) && !slow.test(file),
+  )
+  const isDb = (file: string) => file.endsWith('.db.test.ts')
+  if (isDbOnly) return { unit: [], others: all.filter((file) => isDb(file) && !askNothingNew.test(file)) }
+  const isUnit = (file: string) => !isDb(file) && !alone.test(file) && !needProcesses.test(file)
+  return { unit: all.filter(isUnit), others: all.filter((file) => !isUnit(file)) }
+}
+
+/** Whole servers, and what takes long beside the code that it tests. */
+export function findEndToEnd(name = '*'): string[] {
+  return find(`e2e/${name}.test.ts`, `server/src/**/${name}.slow{,.db}.test.ts`)
+}
+
+export function find(...patterns: string[]): string[] {
+  return globSync(patterns, { cwd: root })
+    .toSorted()
+    .map((file) => join(root, file))
+}
+
+export function nameOf(file: string): string {
+  return basename(file)
+    .replace(slow, '')
+    .replace(/\.test\.ts$/, '')
+}
+
+/**
+ * Half of what a small test file does is to load the server, so several share a process: each is a test there, whose
+ * servers and databases end with it. Those that need one for themselves come first, because they take longest.
+ */
+export function shareProcesses(files: readonly string[], { folder, processes }: { folder: string; processes: number }) {
+  const bySize = files.toSorted((a, b) => statSync(b).size - statSync(a).size)
+  const groups = Array.from({ length: processes }, () => ({ bytes: 0, files: [] as string[] }))
+  for (const file of bySize.filter((each) => !alone.test(each))) {
+    const smallest = groups.reduce((least, group) => (group.bytes < least.bytes ? group : least))
+    smallest.files.push(file)
+    smallest.bytes += statSync(file).size
+  }
+  const shared = groups
+    .filter((group) => group.files.length > 0)
+    .map((group, index) => {
+      const path = join(folder, `group-${index + 1}.test.ts`)
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(path, groupSource(group.files))
+      return path
+    })
+  return [...bySize.filter((file) => alone.test(file)), ...shared]
+}
+
+/** One after the other: a file is loaded when the one before it has ended, so that no server runs longer than it has to. */
+function groupSource(files: readonly string[]): string {
+  const names = files.map((file) => [relative(root, file), file])
+  return `import { test } from 'node:test'
+for (const [name, file] of ${JSON.stringify(names)}) test(name, () => import(file))
+`
+}
+
+/** Whether a test is one of those files, and its tests stand below it. */
+export function isFile(name: string, nesting: number): boolean {
+  return nesting === 0 && name.endsWith('.test.ts')
+}

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { selectBots } from './bots/select-bots.ts'
 import { seriesOf } from './metrics/series.ts'
@@ -50,6 +51,8 @@ test('the signature is the one that receivers compare, and nothing breaks out of
     await signatureOf('what do ya want for nothing?', 'Jefe'),
     'sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843', // RFC 4231, test case 2
   )
-  const command = curlOf('https://x.example/hook', { id: 'dlv_1', event: 'ping', body: `{"a":"it's"}` })
-  assert.match(command, /--data-raw '\{"a":"it'\\''s"\}' https:\/\/x\.example\/hook$/)
+  const command = curlOf('https://x.example/hook', { id: 'dlv_1', event: 'ping', body: `{"a":"it's $HOME"}` })
+  // As a shell passes them on.
+  const given = execFileSync('sh', ['-c', `curl() { printf '%s\\n' "$@"; }; ${command}`], { encoding: 'utf8' })
+  assert.deepEqual(given.trim().split('\n').slice(-3), ['--data-raw', `{"a":"it's $HOME"}`, 'https://x.example/hook'])
 })

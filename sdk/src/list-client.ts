@@ -8,8 +8,8 @@ type Search = Omit<NonNullable<Query<'listListings'>>, 'page' | 'limit'>
  * The bot list. Statistics and votes take the key of a listed bot (`svc_list_…`); `registrations` and `mine` take the
  * access token of somebody who has signed in; searching takes neither.
  *
- *     const list = new BotList({ url: 'https://bots.example', apiKey: process.env.LIST_KEY })
- *     list.postEveryHour(() => client.guilds.cache.size)
+ *     const list = new BotList({ url: 'https://bots.example', apiKey: process.env.BOTBERTH_LIST_KEY })
+ *     client.once('ready', () => list.postEveryHour(() => client.guilds.cache.size))
  */
 export class BotList {
   readonly #transport: Transport

@@ -138,7 +138,8 @@ function CreateKey() {
       </form>
       {create.error !== undefined && <ErrorCard error={create.error} />}
       <Once secret={key} title={t.keys.made} hint={t.keys.madeHint} onStored={() => setKey(undefined)}>
-        {t.keys.try} <Code className="break">{`curl -H "x-api-key: $KEY" ${location.origin}/api/v1/bots`}</Code>
+        {t.keys.try}{' '}
+        <Code className="break">{`curl -H "x-api-key: $BOTBERTH_API_KEY" ${location.origin}/api/v1/bots`}</Code>
       </Once>
     </Paper>
   )

@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { until } from '../server/test/until.ts'
-import {} from './server.ts'
 
 /** Where a delivery can be stopped, and when: as each is written, or as all of its transaction is committed. */
 const points = {

@@ -99,7 +99,7 @@ export function launch({ dataDir, env = {}, command, cwd = root, uid, gid }: Opt
 }
 
 /** Nothing that npm or the test runner set for us may reach a server that a stranger would start. */
-function cleanEnv(): Record<string, string> {
+export function cleanEnv(): Record<string, string> {
   const own = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|TEST_|SOAK$|CI$|INIT_CWD$)/.test(name))
   const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
   return { ...(Object.fromEntries(own) as Record<string, string>), PATH: path.join(':') }

@@ -2,7 +2,6 @@
 
 import { until } from '../server/test/until.ts'
 import type { Running } from './server.ts'
-import {} from './server.ts'
 
 export interface SheetBots {
   /** Never deployed. */

@@ -1,11 +1,9 @@
-// Deliveries by whole servers: the samples of the documentation, real waits, and servers that are killed.
+// Deliveries by whole servers: real waits, and servers that are killed.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { EventSource } from '../server/test/event-source.ts'
@@ -13,7 +11,7 @@ import { type Hit, isSignedWith, startReceiver } from '../server/test/receiver.t
 import { until } from '../server/test/until.ts'
 import { type Failpoint, Failpoints } from './failpoints.ts'
 import { Host } from './host.ts'
-import { beforeEnd, count, isReady, makeScratch, postmasterPid, root, stopServer } from './server.ts'
+import { beforeEnd, count, isReady, makeScratch, postmasterPid, stopServer } from './server.ts'
 
 type Json = Record<string, unknown>
 
@@ -52,65 +50,7 @@ const receiver = await startReceiver()
 const { host, source } = await startHost()
 const me = async (of: Host) => String((await of.ask('GET /me')).body['id'])
 
-// -- The samples --
-
-const page = readFileSync(join(root, 'docs/webhooks.md'), 'utf8')
 const scratch = makeScratch('webhooks')
-const samples = [
-  { language: 'js', file: 'receiver.mjs', command: [process.execPath] },
-  { language: 'python', file: 'receiver.py', command: ['python3'] },
-  { language: 'go', file: 'receiver.go', command: ['go', 'run'] },
-]
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-for (const { language, file, command } of samples) {
-  const [program = '', ...args] = command
-  const skip = spawnSync(program, ['version']).error ? `needs ${program}` : false
-
-  test(`the documentation’s sample in ${language} takes what is genuine and nothing else`, { skip }, async () => {
-    const code = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? assert.fail('no sample')
-    const folder = join(scratch, language)
-    mkdirSync(folder)
-    writeFileSync(join(folder, file), code)
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}/`
-    const { id, secret } = await subscribe(host, url)
-    const env = {
-      ...process.env,
-      PORT: String(port),
-      WEBHOOK_SECRET: secret,
-      GOCACHE: join(scratch, 'go'),
-      GO111MODULE: 'off',
-    }
-    const child: ChildProcess = spawn(program, [...args, file], { cwd: folder, env, detached: true })
-    after(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
-    let output = ''
-    child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    const post = (headers: Record<string, string>) =>
-      fetch(url, { method: 'POST', headers, body: '{}' }).then(
-        ({ status }) => status,
-        () => 0,
-      )
-    await until(`the sample to listen: ${output}`, async () => (await post({})) !== 0, 120_000)
-    const forged = `sha256=${'0'.repeat(64)}`
-    assert.deepEqual([await post({}), await post({ 'x-service-signature': forged })], [401, 401])
-    const { body } = await host.ask(`POST /webhooks/subscriptions/${id}/test`)
-    await until('the delivery', async () => (await deliveriesOf(host, id))[0]?.['finishedAt'] !== null)
-    const [delivery] = await deliveriesOf(host, id)
-    assert.equal(delivery?.['status'], 'delivered', JSON.stringify(delivery))
-    await until('its line', () => output.includes(`ping ${String(body['eventId'])}`))
-    await host.ask(`DELETE /webhooks/subscriptions/${id}`)
-  })
-}
 
 // -- Real time --
 

@@ -1,3 +1,4 @@
+import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 
 /** Sends bytes as they are and gives back all that comes until the server closes or has been silent for a while. */
@@ -17,4 +18,54 @@ export function sendRaw(port: number, bytes: string | Buffer, silenceMs = 2_000)
       ['ECONNRESET', 'EPIPE'].includes(error.code ?? '') ? finish() : reject(error),
     )
   })
+}
+
+interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+interface Received {
+  readonly status: number
+  readonly contentType: string
+  readonly text: string
+}
+
+/** Sends one request after the other, over one connection for as long as the server keeps it open. */
+export class Connection {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  readonly #port: number
+
+  constructor(port: number) {
+    this.#port = port
+  }
+
+  send({ method, path, headers, body }: Sent): Promise<Received> {
+    return new Promise((resolve, reject) => {
+      let isAnswered = false
+      const asked = request({ host: '127.0.0.1', port: this.#port, agent: this.#agent, method, path, headers })
+      asked.on('response', (answer) => {
+        isAnswered = true
+        const chunks: Buffer[] = []
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+        answer.on('error', reject)
+        answer.on('end', () =>
+          resolve({
+            status: answer.statusCode ?? 0,
+            contentType: String(answer.headers['content-type']),
+            text: Buffer.concat(chunks).toString(),
+          }),
+        )
+      })
+      // A reset after an answer is the server's way of refusing the rest of a request.
+      asked.on('error', (error) => isAnswered || reject(error))
+      asked.end(body)
+    })
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
 }

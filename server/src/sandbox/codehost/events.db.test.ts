@@ -130,7 +130,7 @@ test('an event that is being taken when the server stops is not sent again by th
   const second = await startTestCodehost({ server: first.server })
   await second.manage('POST', '/installations', { account: 'ben', repositories: 'all' })
   const [next] = await second.waitForEvents(1)
-  assert.equal((next?.body['installation'] as { account: { login: string } }).account.login, 'ben')
+  assert.match(JSON.stringify(next?.body['installation']), /"login":"ben"/)
 })
 
 test('an event that is not taken is sent again, the same bytes under the same id; one that is refused is not', async () => {

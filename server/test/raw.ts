@@ -1,23 +1,39 @@
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 
-/** Sends bytes as they are and gives back all that comes until the server closes or has been silent for a while. */
-export function sendRaw(port: number, bytes: string | Buffer, silenceMs = 2_000): Promise<string> {
+// Much longer than any answer takes: it ends a test that would wait for ever.
+const silenceMs = 120_000
+
+/**
+ * Sends bytes as they are and gives back all that comes until the server closes, or, where the request does not ask it
+ * to, until there is one whole answer.
+ */
+export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
+  const isClosedAfter = bytes.includes('Connection: close')
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    let text = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
     const finish = () => {
       socket.destroy()
-      resolve(Buffer.concat(chunks).toString('latin1'))
+      resolve(text)
     }
-    socket.setTimeout(silenceMs, finish)
-    socket.on('data', (chunk) => chunks.push(chunk))
+    socket.setTimeout(silenceMs, () => reject(new Error(`no more than this came: ${text}`)))
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      if (!isClosedAfter && isWhole(text)) finish()
+    })
     socket.on('close', finish)
     // A reset after an answer is the server's way of refusing the rest of a request.
     socket.on('error', (error: NodeJS.ErrnoException) =>
       ['ECONNRESET', 'EPIPE'].includes(error.code ?? '') ? finish() : reject(error),
     )
   })
+}
+
+function isWhole(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n')
+  const length = /^content-length: (\d+)/im.exec(text.slice(0, end))?.[1]
+  return end !== -1 && length !== undefined && text.length >= end + 4 + Number(length)
 }
 
 interface Sent {

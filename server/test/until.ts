@@ -37,6 +37,25 @@ export async function withinLimit<T>(what: string, promise: Promise<T>, timeoutM
   return settled
 }
 
+/** How long something took, and how long that would have been on an idle machine, for bounds that the product promises. */
+export async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms: number; idleMs: number }> {
+  const timeout = new LoadAwareTimeout(Number.POSITIVE_INFINITY)
+  const done = new AbortController()
+  const watching = (async () => {
+    while (!done.signal.aborted) await timeout.pause()
+  })()
+  const startedAt = performance.now()
+  try {
+    const result = await work()
+    const ms = performance.now() - startedAt
+    done.abort()
+    await watching
+    return { result, ms, idleMs: Math.min(ms, timeout.spentMs) }
+  } finally {
+    done.abort()
+  }
+}
+
 /**
  * A limit that grows with the load of the machine: each pause counts for as much as it would have been worth on an idle
  * machine, by how many programs wait for each processor, how late our own timer was, and how fast a processor is.
@@ -51,6 +70,10 @@ class LoadAwareTimeout {
 
   constructor(limit: number) {
     this.#limitMs = limit
+  }
+
+  get spentMs(): number {
+    return this.#spentMs
   }
 
   get isOver(): boolean {

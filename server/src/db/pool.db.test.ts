@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { createTestDatabase, createTestPool, silentLog } from '../../test/db.ts'
+import { until } from '../../test/until.ts'
 import { DatabaseAway, Pool } from './pool.ts'
 import { tx } from './tx.ts'
 
@@ -15,17 +15,12 @@ test('a session that is ended from outside heals by itself', async () => {
   await other.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
   )
-  const deadline = Date.now() + 5_000
-  for (;;) {
-    try {
-      await pool.query('select 1')
-      break
-    } catch (error) {
+  await until('a new session', () =>
+    pool.query('select 1').catch((error: unknown) => {
       assert(error instanceof DatabaseAway, String(error))
-      assert(Date.now() < deadline)
-      await sleep(20)
-    }
-  }
+      return undefined
+    }),
+  )
   assert.equal(pool.isUp, true)
   await other.end()
   await pool.close()

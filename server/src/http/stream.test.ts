@@ -4,7 +4,7 @@ import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { fastify } from 'fastify'
-import { until } from '../../test/until.ts'
+import { timed, until } from '../../test/until.ts'
 import { type EventStream, EventStreams } from './stream.ts'
 
 async function setUp() {
@@ -88,13 +88,14 @@ test('the end of the server ends streams, those that nobody reads too', async (t
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   idle.response.resume()
-  const began = performance.now()
   // A clock that is set back, or only counts otherwise than timers do, keeps no stream alive.
   const { now } = Date
   t.after(() => (Date.now = now))
-  const closed = server.close()
-  Date.now = () => now() - 5_000
-  await closed
-  assert(performance.now() - began < 3_000)
+  const { idleMs } = await timed(async () => {
+    const closed = server.close()
+    Date.now = () => now() - 5_000
+    await closed
+  })
+  assert(idleMs < 3_000, `${idleMs} ms`)
   assert(idle.response.complete)
 })

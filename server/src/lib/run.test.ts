@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { RunError, type RunOptions, run } from './run.ts'
 
 const node = (script: string, options: Partial<RunOptions> = {}) =>
@@ -99,9 +98,8 @@ function isAlive(pid: number): boolean {
 
 test('an abort ends the program, before or while it runs', async () => {
   const controller = new AbortController()
-  const running = failureOf(node('setInterval(() => {}, 1000)', { signal: controller.signal }))
-  await sleep(100)
-  controller.abort()
+  const script = "console.log('up'); setInterval(() => {}, 1000)"
+  const running = failureOf(node(script, { signal: controller.signal, onLine: () => controller.abort() }))
   assert.equal((await running).reason, 'aborted')
   assert.equal((await failureOf(node('', { signal: controller.signal }))).reason, 'aborted')
 })

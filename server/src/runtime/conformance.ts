@@ -555,7 +555,9 @@ export function testRuntime(name: string, makeRuntime: (dataDir: string) => Clos
     })
 
     test('processor time of helpers that have ended counts too', async () => {
-      const { id } = await startScript(`timeout 0.4 sh -c 'while :; do :; done'; echo done; exec sleep 300`)
+      // So much work, not so much time: others may need the machine.
+      const work = 'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done'
+      const { id } = await startScript(`sh -c '${work}'; echo done; exec sleep 300`)
       await readUntil(id, 'done')
       assert(((await runtime.stats(id))?.cpuMs ?? 0) >= 100)
       await runtime.stop(id, 0)

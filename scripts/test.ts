@@ -2,6 +2,7 @@
 // (and a database) each; with NAME only the files whose path contains it.
 // npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes, and `x.slow.test.ts` (or
 // `x.slow.db.test.ts`, with PostgreSQL) beside `x.ts`.
+// `--times` prints where the time goes; `--stress` runs everything beside busy loops, and with half of a core.
 // npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against
 // TEST_DATABASE_URL, but for those that ask it nothing new.
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,10 +14,11 @@ import { spec } from 'node:test/reporters'
 import { startTestPostgres } from '../server/test/postgres.ts'
 import { findUnseen } from '../server/test/seen.ts'
 import { find, findEndToEnd, findTests, isFile, nameOf, root, shareProcesses } from './test-files.ts'
+import { runStressed } from './test-stress.ts'
 import { printTimes, readProcessors } from './test-times.ts'
 
 // A file that hangs is a failure, not a reason to wait for ever.
-const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 600_000
+const fileTimeoutMs = process.env['SOAK'] ? 3_600_000 : 1_800_000
 
 /** Answers that only bots from their beginning to their end get to see. */
 const seenSlowly = new Set([
@@ -36,7 +38,8 @@ const named = args.find((arg) => !arg.startsWith('--'))
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const startedAt = Date.now()
 
-if (args.includes('--soak')) await runSoak(named)
+if (args.includes('--stress')) process.exit((await runStressed(args.filter((arg) => arg !== '--stress'))) > 0 ? 1 : 0)
+else if (args.includes('--soak')) await runSoak(named)
 else if (args.includes('--e2e')) await runEndToEnd()
 else await runTests()
 

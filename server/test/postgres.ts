@@ -1,10 +1,10 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
-import { freemem, tmpdir } from 'node:os'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { pino } from 'pino'
 import { migrate } from '../src/db/migrate.ts'
 import { startEmbeddedPostgres } from '../src/db/postgres/supervisor.ts'
+import { fastFolder } from './fast-folder.ts'
 
 export interface TestPostgres {
   /** Of a database that may create others; the migrated template is in place. */
@@ -25,8 +25,6 @@ const settings = {
   max_wal_size: '4GB',
   checkpoint_timeout: '1d',
 }
-// A cluster of a whole run stays below one.
-const fastBytesMin = 2 * 1024 ** 3
 
 /** The given PostgreSQL, or the embedded one without durability, which tests do not need. */
 export async function startTestPostgres(given: string | undefined): Promise<TestPostgres> {
@@ -48,14 +46,6 @@ export async function startTestPostgres(given: string | undefined): Promise<Test
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
-}
-
-/** In memory where there is plenty: a database has 700 files, and to make one takes a disk ten times as long. */
-function fastFolder(): string {
-  const memory = '/dev/shm'
-  const isMemory = existsSync(memory) && statfsSync(memory).type === 0x0102_1994
-  const { bavail, bsize } = isMemory ? statfsSync(memory) : { bavail: 0, bsize: 0 }
-  return Math.min(bavail * bsize, freemem()) > fastBytesMin ? memory : tmpdir()
 }
 
 async function prepare(url: string): Promise<string> {

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type Attempt, hostState, NetworkLab, shell, world } from '../../../test/network-lab.ts'
-import { until } from '../../../test/until.ts'
+import { until, withinLimit } from '../../../test/until.ts'
 import { Network, type NetworkOptions } from './network.ts'
 import { findProgram } from './toolchain.ts'
 
@@ -15,6 +15,16 @@ const canDoIt =
   ['ip', 'tc', 'nft', 'nsenter', 'setpriv'].every((program) => findProgram(program) !== undefined) &&
   spawnSync('unshare', ['--net', 'sh', '-c', 'nft list tables && ip link add name one type veth peer name two'])
     .status === 0
+// In a network of its own: others on this machine change theirs meanwhile, and servers take nets.
+if (canDoIt && !process.env['NETWORK_LAB']) {
+  const alone = 'mount -t sysfs none /sys && mount -t tmpfs none /run && ip link set lo up && exec "$@"'
+  const node = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
+  const { status } = spawnSync('unshare', ['--net', '--mount', 'sh', '-c', alone, 'sh', ...node], {
+    env: { ...process.env, NETWORK_LAB: '1' },
+    stdio: 'inherit',
+  })
+  process.exit(status ?? 1)
+}
 const tag = `t${(process.pid % 46_656).toString(36)}`
 const lab = canDoIt ? new NetworkLab(tag) : undefined
 
@@ -155,11 +165,10 @@ describe('a network for each bot', () => {
     // Datagrams apart and first, because the kernel sends one machine only a few notes about such things a second.
     for (const kind of ['udp', 'tcp']) {
       const tried = closed.filter((attempt) => attempt.kind === kind)
-      const { results, ms } = await lab.attempt(bot, tried)
+      const { results } = await lab.attempt(bot, tried) // which waits 2.5 seconds for each
       results.forEach((result, at) => {
         assert.ok(refusals.includes(result), `${kind} ${tried[at]?.host} ${tried[at]?.port}: ${result}`)
       })
-      assert.ok(ms < 1_500, `${ms} ms`)
     }
     // Not past the gateway either. Only root could choose that way.
     const pair = [botAddress(network, 0), botAddress(network, 1)]
@@ -256,37 +265,40 @@ describe('a network for each bot', () => {
   real('a cap holds both ways, also for a bot that runs already', async (lab) => {
     const down = `require('node:net').connect(9000, '${world.public}').resume()`
     const up = `require('node:net').connect(9001, '${world.public}').resume().write(Buffer.alloc(5_000_000))`
-    const time = async (code: string) => {
+    const time = async (code: string, limitMs: number) => {
       const startedAt = performance.now()
-      await lab.script(bot, code)
+      await withinLimit('5 MB', lab.script(bot, code), limitMs)
       return performance.now() - startedAt
     }
-    assert.ok((await time(down)) < 1_000)
+    await time(down, 1_000)
     const capped = await open({ megabitsMax: 6 }) // and what comes at once of the 5 MB is 3.75
     const inode = shell(['stat', '-L', '-c', '%i', bot[1]?.replace('--net=', '') ?? ''])
     assert.deepEqual((await capped.ensure(0)).enter, bot)
     assert.equal(shell(['stat', '-L', '-c', '%i', bot[1]?.replace('--net=', '') ?? '']), inode)
     for (const way of [down, up]) {
-      const ms = await time(way)
-      assert.ok(ms > 1_500 && ms < 8_000, `${ms} ms`)
+      const ms = await time(way, 8_000)
+      assert.ok(ms > 1_500, `${ms} ms`)
     }
     const free = await open()
     await free.ensure(0)
-    assert.ok((await time(up)) < 1_000)
+    await time(up, 1_000)
   })
 
   real('a bot that opens connections without end is refused, and no other', async (lab) => {
     const { enter: other } = await network.ensure(1)
+    // One that has had none before: those are counted for a while.
+    const { enter: flooder } = await network.ensure(5)
     const flood = `
       const net = require('node:net'), counts = {}
       let open = 2500
       const end = (name) => { counts[name] = (counts[name] ?? 0) + 1; if (--open === 0) { console.log(JSON.stringify(counts)); process.exit() } }
       for (let i = 0; i < 2500; i++) net.connect(8080, process.argv[1]).once('connect', function () { this.destroy(); end('reached') }).once('error', ({ code }) => end(code))`
-    const counts = JSON.parse(await lab.script(bot, flood, [world.public])) as Record<string, number>
+    const counts = JSON.parse(await lab.script(flooder, flood, [world.public])) as Record<string, number>
     assert.ok((counts['ECONNREFUSED'] ?? 0) > 100, JSON.stringify(counts))
     assert.ok((counts['reached'] ?? 0) >= 900, JSON.stringify(counts))
     assert.equal(await reaches(tcp(world.public, 8080), other), true)
-    await until('the bot is let out again', () => reaches(tcp(world.public, 8080)))
+    await until('the bot is let out again', () => reaches(tcp(world.public, 8080), flooder))
+    await network.remove(5)
   })
 
   real('opening it again changes nothing, and mends what was removed by hand', async () => {

@@ -186,8 +186,9 @@ accept(my $caller, $door) while 1;
   'burn.pl': `
 use Time::HiRes "time";
 sleep 4;
-my $until = time + 1.5;
-for (1 .. 4) { if (!fork) { 1 while time < $until; exit } }
+my $until = time + 6;
+sub used { my ($user, $system) = times; $user + $system }
+for (1 .. 4) { if (!fork) { 1 while used() < 0.1 && time < $until; exit } }
 1 while wait > 0;
 my (undef, undef, $user, $system) = times;
 print $user + $system, " seconds\n";

@@ -69,7 +69,8 @@ export class Host {
 
   async removeBots(): Promise<void> {
     const { body } = await this.ask('GET /bots')
-    for (const { id } of body['data'] as { id: string }[]) await this.ask(`DELETE /bots/${id}`)
+    const bots = body['data'] as { id: string }[]
+    await Promise.all(bots.map(({ id }) => this.ask(`DELETE /bots/${id}`)))
   }
 
   /** Somebody who signs in through the sandbox, as a script does; returns a key of theirs. */

@@ -22,8 +22,11 @@ export interface GitServer {
   commit(name: string, files: Files, options?: CommitOptions): Promise<string>
   /** Makes a path answer something else than git would. */
   answer(name: string, how: 'unauthorized' | 'redirect' | 'hang' | 'fail'): string
-  /** Makes a repository private: only whoever sends this in `Authorization` gets it; with `hold`, they wait for it first. */
-  protect(name: string, authorization: string, hold?: () => Promise<void>): void
+  /**
+   * Makes a repository private: only whoever sends this in `Authorization` gets it (undefined: whoever sends nothing); with
+   * `hold`, they wait for it first.
+   */
+  protect(name: string, authorization: string | undefined, hold?: () => Promise<void>): void
   /** Method and path of each request, oldest first. */
   readonly requests: readonly string[]
   close(): Promise<void>
@@ -34,7 +37,7 @@ export async function startGitServer(): Promise<GitServer> {
   const root = await mkdtemp(join(process.env['TEST_SCRATCH'] ?? tmpdir(), 'git-server-'))
   const answers = new Map<string, string>()
   const requests: string[] = []
-  const keys = new Map<string, { authorization: string; hold: () => Promise<void> }>()
+  const keys = new Map<string, { authorization: string | undefined; hold: () => Promise<void> }>()
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`)
     const name = [...answers.keys()].find((name) => request.url?.startsWith(`/${name}/`))

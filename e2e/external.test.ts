@@ -22,7 +22,7 @@ if (!skip) {
   after(() => control('stop', '-m', 'immediate'))
 }
 
-test('the tests that need a database pass against it', { skip, timeout: 300_000 }, async () => {
+test('the tests that need a database pass against it', { skip }, async () => {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env // or the runner would think that it runs inside itself
   const child = spawn(process.execPath, [join(root, 'scripts/test.ts'), '--db-only'], {
     cwd: root,
@@ -81,10 +81,8 @@ test('two servers on it: what one revokes the other refuses within a second, and
   const burst = await Promise.all(Array.from({ length: 60 }, (_, index) => statusAt(index % 2 ? one : two)))
   assert.equal(burst.filter((status) => status === 200).length, 38, '40 in all, two of them before')
   await api(one, `DELETE /auth/api-keys/${made.id}`, key)
-  const revokedAt = Date.now()
   assert.equal(await statusAt(one), 401)
-  await until('the other server to refuse it', async () => (await statusAt(two)) === 401)
-  assert(Date.now() - revokedAt < 1_000)
+  await until('the other server to refuse it', async () => (await statusAt(two)) === 401, 1_000)
   assert.deepEqual([await stopServer(one), await stopServer(two)], [0, 0])
 })
 

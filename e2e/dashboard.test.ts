@@ -8,9 +8,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { until } from '../server/test/until.ts'
+import { until, withinLimit } from '../server/test/until.ts'
 import { findProblems, launchBrowser, missingBrowser } from './browser.ts'
-import { beforeEnd, isReady, makeScratch, type Running, root, startServer } from './server.ts'
+import { beforeEnd, isReady, loadPerProcessor, makeScratch, type Running, root, startServer } from './server.ts'
 
 const apiKey = `svc_live_${'Dash'.repeat(10)}`
 const dataDir = join(makeScratch('dashboard'), 'data')
@@ -507,13 +507,10 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
       await tab.getByText('Live', { exact: true }).waitFor({ timeout: 60_000 })
     }
     assert.equal(streams.size, 1)
-    const startedAt = Date.now()
-    await Promise.all(
-      tabs.map((tab) =>
-        tab.evaluate("fetch('/api/v1/auth/token', { method: 'POST' }).then((answer) => answer.json())"),
-      ),
+    const asked = tabs.map((tab) =>
+      tab.evaluate("fetch('/api/v1/auth/token', { method: 'POST' }).then((answer) => answer.json())"),
     )
-    assert(Date.now() - startedAt < 10_000, `${Date.now() - startedAt} ms`)
+    await withinLimit('an answer in each', Promise.all(asked), 10_000)
     // The tab that has the stream goes, and another one takes over.
     const [leader] = streams
     await leader?.close()
@@ -629,8 +626,9 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     assert((await log.locator('[data-index]').count()) < 200, 'only what is within sight is in the page')
     // A hundred frames and more in two seconds where there is nothing else to do. This tells them from those that touch
     // every line each time, of which there are a handful, on a machine that has other things to do.
-    assert(following.slow < 30 && following.frames > 40, `following: ${JSON.stringify(following)}`)
-    assert(scrolling.slow < 60 && scrolling.frames > 15, `scrolling: ${JSON.stringify(scrolling)}`)
+    const load = Math.max(1, loadPerProcessor())
+    assert(following.slow < 30 * load && following.frames > 40 / load, `following: ${JSON.stringify(following)}`)
+    assert(scrolling.slow < 60 * load && scrolling.frames > 15 / load, `scrolling: ${JSON.stringify(scrolling)}`)
     await page.unroute(isLogs)
   })
 

@@ -1,6 +1,6 @@
 // kill -9 of the server, of PostgreSQL and of both, under writing load: every acknowledged row is there afterwards.
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -82,13 +82,14 @@ describe('crashes', { concurrency: 4 }, () => {
     const dataDir = join(makeScratch('away'), 'data')
     const running = await startServer({ dataDir, env: { PUBLIC_RATE_LIMIT: '0' } })
     const seen = new Set<number>()
-    const pid = postmasterPid(dataDir)
-    process.kill(pid, 'SIGSTOP') // so that it cannot come back before we look
-    process.kill(pid, 'SIGKILL')
+    const cluster = join(dataDir, 'postgres-18')
+    chmodSync(cluster, 0o777) // which PostgreSQL refuses: it cannot come back before we look
+    process.kill(postmasterPid(dataDir), 'SIGKILL')
     await until('a 503', async () => {
       seen.add((await fetch(`${running.url}/api/v1/health`)).status)
       return seen.has(503)
     })
+    chmodSync(cluster, 0o700)
     await until('a 200', async () => (await fetch(`${running.url}/api/v1/health`)).status === 200)
     assert.deepEqual(
       [...seen].filter((status) => status !== 200 && status !== 503),

@@ -35,7 +35,9 @@ export class Host {
     this.dataDir = join(scratch, 'data')
     this.#user = uid === undefined ? {} : { uid, gid: uid }
     if (uid !== undefined) chownSync(scratch, uid, uid)
-    this.#env = { BOOTSTRAP_API_KEY: ownersKey, PUBLIC_RATE_LIMIT: '0', HOME: scratch, ...env }
+    // What is tested with bots mostly comes after they have started.
+    const defaults = { BOOTSTRAP_API_KEY: ownersKey, PUBLIC_RATE_LIMIT: '0', MIN_READY_SECONDS: '0.5', HOME: scratch }
+    this.#env = { ...defaults, ...env }
   }
 
   get running(): Running {

@@ -29,7 +29,8 @@ const project = (name: string, release: string) => ({
 })
 
 const startHost = async () => {
-  const host = new Host(registry.env)
+  // So long that the step `starting` is seen.
+  const host = new Host({ ...registry.env, MIN_READY_SECONDS: '3' })
   await host.start()
   return host
 }

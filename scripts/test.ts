@@ -6,11 +6,12 @@
 // npm run soak -- NAME: one of the former with its full counts. `--db-only` runs just the tests that need PostgreSQL, against
 // TEST_DATABASE_URL, but for those that ask it nothing new.
 import { mkdtempSync, rmSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { fastFolder } from '../server/test/fast-folder.ts'
 import { startTestPostgres } from '../server/test/postgres.ts'
 import { findUnseen } from '../server/test/seen.ts'
 import { find, findEndToEnd, findTests, isFile, nameOf, root, shareProcesses } from './test-files.ts'
@@ -118,7 +119,7 @@ async function runFiles(title: string, files: readonly string[], mode: Mode): Pr
   if (files.length === 0) return
   console.log(`\n${title}: ${files.length} files`)
   // Everything a test leaves behind goes with this folder.
-  const scratch = mkdtempSync(join(tmpdir(), 'botberth-test-'))
+  const scratch = mkdtempSync(join(fastFolder(), 'botberth-test-'))
   process.env['TEST_SCRATCH'] = scratch
   if (args.includes('--times')) process.env['TEST_TIMES'] = scratch
   const { hasToSee, processes, ...options } = mode

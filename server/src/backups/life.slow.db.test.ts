@@ -221,7 +221,12 @@ test('a restored bot that does not stay up gives way to what was before it', asy
   await put(bot, 'data.txt', 'good')
   await bot.ask('DELETE #/files/mode')
   await bot.ask('PUT @/startup/variable', { key: 'TOKEN', value: 'newer' })
+  // Longer than it takes to start on any machine.
+  const config = server.app.config as { minReadyMs: number }
+  const { minReadyMs } = config
+  config.minReadyMs = 60_000
   const { status, error } = await restore(bot, id)
+  config.minReadyMs = minReadyMs
   assert.deepEqual([status, error?.['code']], ['failed', 'crashed_at_start'])
   await until('the one before', async () => (await bot.lines()).some((line) => line.includes('data good token newer')))
   await bot.untilState('running')

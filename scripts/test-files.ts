@@ -4,11 +4,13 @@ import { basename, join, relative } from 'node:path'
 
 export const root = join(import.meta.dirname, '..')
 
+export const pageTests = join(root, 'dashboard/test/pages.ts')
+
 const slow = /\.slow(\.db)?\.test\.ts$/
 
 /** They start processes, measure memory or hold a file system: each has its own process, as bots have. */
 const alone =
-  /\/runtime\/|\/instance\/|\/archive\.test|\/(send|output|beneath|event-holder|log-store|run|names|log-feed)\.test\.ts$/
+  /\/dashboard\/test\/|\/runtime\/|\/instance\/|\/archive\.test|\/(send|output|beneath|event-holder|log-store|run|names|log-feed)\.test\.ts$/
 
 /** Without a database, but not pure: they start servers, git or threads. */
 const needProcesses = /\/backups\/|\/source\/(git|git-url)\.test|\/client\.test\.ts$/
@@ -20,6 +22,8 @@ const askNothingNew =
 export interface Tests {
   /** Of pure logic: all of them share one process. */
   readonly unit: readonly string[]
+  /** Pages of the dashboard need a document: `pageTests`, which has one, runs all of them. */
+  readonly pages: readonly string[]
   readonly others: readonly string[]
 }
 
@@ -29,9 +33,14 @@ export function findTests(name = '', { isDbOnly = false } = {}): Tests {
     (file) => file.includes(name) && !slow.test(file),
   )
   const isDb = (file: string) => file.endsWith('.db.test.ts')
-  if (isDbOnly) return { unit: [], others: all.filter((file) => isDb(file) && !askNothingNew.test(file)) }
-  const isUnit = (file: string) => !isDb(file) && !alone.test(file) && !needProcesses.test(file)
-  return { unit: all.filter(isUnit), others: all.filter((file) => !isUnit(file)) }
+  if (isDbOnly) return { unit: [], pages: [], others: all.filter((file) => isDb(file) && !askNothingNew.test(file)) }
+  const isPage = (file: string) => file.endsWith('.page.test.ts')
+  const isUnit = (file: string) => !isDb(file) && !isPage(file) && !alone.test(file) && !needProcesses.test(file)
+  return {
+    unit: all.filter(isUnit),
+    pages: all.filter(isPage),
+    others: all.filter((file) => !isUnit(file) && !isPage(file)),
+  }
 }
 
 /** Whole servers, and what takes long beside the code that it tests. */

@@ -14,7 +14,7 @@ import { spec } from 'node:test/reporters'
 import { fastFolder } from '../server/test/fast-folder.ts'
 import { startTestPostgres } from '../server/test/postgres.ts'
 import { findUnseen } from '../server/test/seen.ts'
-import { find, findEndToEnd, findTests, isFile, nameOf, root, shareProcesses } from './test-files.ts'
+import { find, findEndToEnd, findTests, isFile, nameOf, pageTests, root, shareProcesses } from './test-files.ts'
 import { runStressed } from './test-stress.ts'
 import { printTimes, readProcessors } from './test-times.ts'
 
@@ -52,10 +52,11 @@ if (totals.failed > 0 || totals.passed === 0 || skippedInCi) process.exitCode = 
 
 async function runTests(): Promise<void> {
   const isDbOnly = args.includes('--db-only')
-  const { unit, others } = findTests(named, { isDbOnly })
+  const { unit, pages, others } = findTests(named, { isDbOnly })
+  process.env['PAGE_TESTS'] = pages.join('\n')
   await runFiles('Unit', unit, { isolation: 'none' })
   await withPostgres((version) =>
-    runFiles(`With ${version}`, others, {
+    runFiles(`With ${version}`, [...(pages.length > 0 ? [pageTests] : []), ...others], {
       concurrency: Math.max(4, cpus().length),
       processes: 12,
       ...(named === undefined && !isDbOnly && { hasToSee: (answer) => !seenSlowly.has(answer) }),

@@ -7,6 +7,8 @@ export interface Hotkey {
   /** One key, or two pressed one after the other, such as `g b`. */
   readonly keys: string
   readonly label: string
+  /** It changes something, so it waits until the page shows what it would change. */
+  readonly doesAct?: boolean
   run(): void
 }
 
@@ -23,9 +25,10 @@ export function useHotkeys(own: readonly Hotkey[]): void {
   latest.current = own
   const names = own.map(({ keys, label }) => keys + label).join()
   useEffect(() => {
-    const added = latest.current.map(({ keys, label }, index) => ({
+    const added: readonly Hotkey[] = latest.current.map(({ keys, label, doesAct }, index) => ({
       keys,
       label,
+      doesAct: doesAct ?? false,
       run: () => latest.current[index]?.run(),
     }))
     hotkeys.set([...hotkeys.get(), ...added])
@@ -57,7 +60,7 @@ export function listenForHotkeys(openPalette: () => void): void {
     firstAt = hotkeys.get().some(({ keys }) => keys.startsWith(`${event.key} `)) && !found ? Date.now() : 0
     if (!found) return
     event.preventDefault()
-    found.run()
+    if (!isTooEarly(found)) found.run()
   })
 }
 
@@ -84,6 +87,10 @@ function moveRow(by: 1 | -1): void {
 
 function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+}
+
+function isTooEarly({ doesAct }: Hotkey): boolean {
+  return doesAct === true && document.querySelector('#content [aria-busy=true]') !== null
 }
 
 /** The field that `/` leads to. */

@@ -1,5 +1,6 @@
 import { BotberthError, type StreamEvent } from '@botberth/sdk'
 import { api, isSignedOut } from '../api.ts'
+import { randomId } from '../random-id.ts'
 import { renewSession } from '../session.ts'
 import { Store } from '../store.ts'
 
@@ -37,7 +38,7 @@ const rollCallMs = 30_000
  */
 class Hub {
   readonly state = new Store<LiveState>({ name: 'connecting' })
-  readonly #tab = crypto.randomUUID()
+  readonly #tab = randomId()
   readonly #channel = new BroadcastChannel('botberth-live')
   readonly #listeners = new Map<LiveListener, string | undefined>()
   /** Of other tabs, while this one leads. */

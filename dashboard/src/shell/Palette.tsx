@@ -93,11 +93,11 @@ function useBotActions(): SpotlightActionGroupData[] {
   const power = useAction(({ id, signal }: { id: string; signal: 'start' | 'stop' | 'restart' }) =>
     api.servers[signal](id),
   )
-  const deploy = useAction((id: string) => api.deployments.create({ botId: id, source: 'dashboard' }), {
+  const deploy = useAction((id: string, intent) => api.deployments.create({ botId: id, source: 'dashboard' }, intent), {
     after: ({ id, botId }) =>
       void navigate({ to: '/bots/$botId/deployments/$deploymentId', params: { botId, deploymentId: id } }),
   })
-  const backUp = useAction((id: string) => api.backups.create(id), { changes: [['backups', botId]] })
+  const backUp = useAction((id: string, intent) => api.backups.create(id, intent), { changes: [['backups', botId]] })
   if (!bot) return []
   const { id, name } = bot
   const names = [

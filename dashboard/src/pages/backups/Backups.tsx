@@ -32,13 +32,13 @@ export function Backups() {
 function OfBot({ bot }: { bot: Bot }) {
   const t = useTexts()
   const query = useQuery(backupsQuery(bot.id))
-  const create = useAction(() => api.backups.create(bot.id), {
+  const create = useAction((_: void, intent) => api.backups.create(bot.id, intent), {
     changes: [backupsQuery(bot.id).queryKey],
     done: () => t.backups.started,
   })
   const { data = [] } = query
   const isFull = takenPlaces(data) >= placesMax
-  useHotkeys([{ keys: 'c', label: t.backups.create, run: () => query.data && !isFull && create.run() }])
+  useHotkeys([{ keys: 'c', label: t.backups.create, doesAct: true, run: () => query.data && !isFull && create.run() }])
   const button = (
     <Button
       loading={create.isRunning}

@@ -2,12 +2,13 @@ import type { Bot } from '@botberth/sdk'
 import { Alert, Button, Group, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
-import { useEffect, useRef } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { api, isMissing } from '../../api.ts'
 import { useHotkeys } from '../../hotkeys.ts'
 import { botQuery, botsQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
-import { useAction } from '../../ui/action.ts'
+import { afterYes, useAction } from '../../ui/action.ts'
+import { Confirm } from '../../ui/Confirm.tsx'
 import { Empty } from '../../ui/Empty.tsx'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
 import { Icon } from '../../ui/Icon.tsx'
@@ -57,9 +58,20 @@ function Head({ bot }: { bot: Bot }) {
   const power = usePower(bot.id)
   const deploy = useDeploy(bot.id)
   const isUp = state === 'running' || state === 'starting'
+  // A key is pressed by mistake more easily than a button.
+  const [asked, setAsked] = useState<'restart' | 'deploy'>()
+  const close = () => setAsked(undefined)
+  const restart = afterYes(() => {
+    close()
+    power.run('restart')
+  })
+  const deployIt = afterYes(() => {
+    close()
+    deploy.run()
+  })
   useHotkeys([
-    { keys: 'r', label: t.power.restart, run: () => power.run('restart') },
-    { keys: 'd', label: t.power.deploy, run: () => deploy.run() },
+    { keys: 'r', label: t.power.restart, doesAct: true, run: () => setAsked('restart') },
+    { keys: 'd', label: t.power.deploy, doesAct: true, run: () => setAsked('deploy') },
   ])
   return (
     <>
@@ -113,6 +125,23 @@ function Head({ bot }: { bot: Bot }) {
       </Group>
       {power.error !== undefined && <ErrorCard error={power.error} />}
       {deploy.error !== undefined && <ErrorCard error={deploy.error} />}
+      <Confirm
+        isOpen={asked === 'restart'}
+        onClose={close}
+        title={t.power.restartTitle(bot.name)}
+        text={t.power.restartText}
+        button={t.power.restart}
+        action={restart}
+      />
+      <Confirm
+        isOpen={asked === 'deploy'}
+        onClose={close}
+        title={t.power.deployTitle(bot.name)}
+        text={t.power.deployText}
+        button={t.power.deploy}
+        action={deployIt}
+        isHarmless
+      />
     </>
   )
 }

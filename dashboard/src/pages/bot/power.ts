@@ -12,7 +12,7 @@ export function usePower(botId: string): Action<'start' | 'stop' | 'restart'> {
 /** Deploys, and goes where it can be watched. */
 export function useDeploy(botId: string): Action<void> {
   const navigate = useNavigate()
-  return useAction(() => api.deployments.create({ botId, source: 'dashboard' }), {
+  return useAction((_: void, intent) => api.deployments.create({ botId, source: 'dashboard' }, intent), {
     changes: [['deployments', botId], botQuery(botId).queryKey],
     after: ({ id }) =>
       void navigate({ to: '/bots/$botId/deployments/$deploymentId', params: { botId, deploymentId: id } }),

@@ -8,7 +8,8 @@ import { api } from '../../api.ts'
 import { useRowKeys } from '../../hotkeys.ts'
 import { botsQuery, historyQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
-import { useAction } from '../../ui/action.ts'
+import { afterYes, useAction } from '../../ui/action.ts'
+import { Confirm } from '../../ui/Confirm.tsx'
 import { Empty } from '../../ui/Empty.tsx'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
 import { Icon } from '../../ui/Icon.tsx'
@@ -57,8 +58,18 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
   // Narrower ones hide that column, and then nothing has to be asked for.
   const hasSparks = useMediaQuery(`(min-width: ${breakpoints.md})`, false, { getInitialValueInEffect: false })
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  const shown = selectBots(bots, search)
-  const change = (next: typeof search) => void navigate({ search: { ...search, ...next }, replace: true })
+  // The address follows a moment later than fast typing.
+  const [q, setQ] = useState(search.q ?? '')
+  const shown = selectBots(bots, { ...search, q })
+  const change = (next: typeof search) => void navigate({ search: (now) => ({ ...now, ...next }), replace: true })
+  const filter = (text: string) => {
+    setQ(text)
+    change({ q: text || undefined })
+  }
+  const clear = () => {
+    setQ('')
+    change({ q: undefined, state: undefined })
+  }
   const chosen = shown.filter(({ id }) => selected.has(id))
   const toggle = (ids: readonly string[], isOn: boolean) =>
     setSelected(new Set(isOn ? [...selected, ...ids] : [...selected].filter((id) => !ids.includes(id))))
@@ -67,8 +78,8 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
       <Group align="flex-end" gap="sm">
         <TextInput
           label={t.bots.filter}
-          value={search.q ?? ''}
-          onChange={(event) => change({ q: event.currentTarget.value || undefined })}
+          value={q}
+          onChange={(event) => filter(event.currentTarget.value)}
           data-search
           style={{ flex: '1 1 12rem' }}
         />
@@ -91,7 +102,7 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
           icon="search"
           title={t.bots.noMatch}
           hint={t.bots.noMatchHint}
-          action={<Button onClick={() => change({ q: undefined, state: undefined })}>{t.bots.clear}</Button>}
+          action={<Button onClick={clear}>{t.bots.clear}</Button>}
         />
       ) : (
         <Paper withBorder className="scroll" tabIndex={0} role="region" aria-label={t.bots.title}>
@@ -222,17 +233,37 @@ function PowerBar({ bots }: { bots: readonly Bot[] }) {
     },
     { changes: [botsQuery.queryKey], done: () => t.bots.signalSent },
   )
+  const [asked, setAsked] = useState<'restart' | 'stop'>()
+  const count = String(bots.length)
+  const run = afterYes(() => {
+    setAsked(undefined)
+    if (asked) power.run(asked)
+  })
   return (
     <Paper withBorder p="sm">
       <Group>
-        <Text size="sm">{t.bots.selected(String(bots.length))}</Text>
+        <Text size="sm">{t.bots.selected(count)}</Text>
         {(['start', 'restart', 'stop'] as const).map((signal) => (
-          <Button key={signal} size="xs" variant="default" loading={power.isRunning} onClick={() => power.run(signal)}>
+          <Button
+            key={signal}
+            size="xs"
+            variant="default"
+            loading={power.isRunning}
+            onClick={() => (signal === 'start' ? power.run(signal) : setAsked(signal))}
+          >
             {t.power[signal]}
           </Button>
         ))}
       </Group>
       {power.error !== undefined && <ErrorCard error={power.error} />}
+      <Confirm
+        isOpen={asked !== undefined}
+        onClose={() => setAsked(undefined)}
+        title={asked === 'restart' ? t.bots.restartTitle(count) : t.bots.stopTitle(count)}
+        text={asked === 'restart' ? t.bots.restartText : t.bots.stopText}
+        button={t.power[asked ?? 'stop']}
+        action={run}
+      />
     </Paper>
   )
 }

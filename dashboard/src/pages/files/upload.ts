@@ -3,7 +3,7 @@ import { api } from '../../api.ts'
 import { filesQuery } from '../../queries.ts'
 import { queryClient } from '../../query-client.ts'
 import { useTexts } from '../../texts/texts.ts'
-import { type Action, useAction } from '../../ui/action.ts'
+import { type Action, afterYes, useAction } from '../../ui/action.ts'
 import { join } from './path.ts'
 
 /** What the API takes. */
@@ -81,16 +81,10 @@ export function useUpload({ botId, folder, known }: Options): Upload {
     if (small.some(isKnown)) setWaiting(small)
     else action.run(small)
   }
-  const replace = {
-    // The page shows how far it is and what failed, so the question is over.
-    run: () => {
-      setWaiting([])
-      action.run(waiting)
-    },
-    isRunning: false,
-    error: undefined,
-    reset: () => {},
-  }
+  const replace = afterYes(() => {
+    setWaiting([])
+    action.run(waiting)
+  })
   return {
     action,
     replace,

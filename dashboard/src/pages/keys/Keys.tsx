@@ -106,7 +106,7 @@ function CreateKey() {
   const field = useRef<HTMLInputElement>(null)
   const [name, setName] = useState('')
   const [key, setKey] = useState<string>()
-  const create = useAction(() => api.apiKeys.create({ name: name.trim() }), {
+  const create = useAction((name: string, intent) => api.apiKeys.create({ name }, intent), {
     changes: [keysQuery.queryKey],
     after: (made) => {
       setKey(made.key)
@@ -116,7 +116,7 @@ function CreateKey() {
   useHotkeys([{ keys: 'c', label: t.keys.create, run: () => field.current?.focus() }])
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (name.trim() !== '') create.run()
+    if (name.trim() !== '') create.run(name.trim())
   }
   return (
     <Paper withBorder p="md">

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { api } from '../../api.ts'
 import { botsQuery } from '../../queries.ts'
-import { type Action, useAction } from '../../ui/action.ts'
+import { type Action, type Intent, useAction } from '../../ui/action.ts'
 
 type CreateBody = Parameters<typeof api.bots.create>[0]
 
@@ -28,13 +28,15 @@ export function useCreateBot(): Action<NewBotInput> {
 // What was made when a later step failed: trying again must not make a second bot.
 const halfMade = new Map<string, string>()
 
-async function create({ body, variables = [], repo, isDeployed }: NewBotInput) {
+async function create({ body, variables = [], repo, isDeployed }: NewBotInput, { idempotencyKey }: Intent) {
   const wanted = JSON.stringify(body)
-  const botId = halfMade.get(wanted) ?? (await api.bots.create(body)).id
+  const botId = halfMade.get(wanted) ?? (await api.bots.create(body, { idempotencyKey })).id
   halfMade.set(wanted, botId)
   if (repo) await api.codehost.connectRepo({ ...repo, botId })
   if (variables.length > 0) await api.variables.replace(botId, { variables })
-  const deployment = isDeployed ? await api.deployments.create({ botId, source: 'dashboard' }) : undefined
+  const deployment = isDeployed
+    ? await api.deployments.create({ botId, source: 'dashboard' }, { idempotencyKey: `${idempotencyKey}-deploy` })
+    : undefined
   halfMade.delete(wanted)
   return { botId, deploymentId: deployment?.id }
 }

@@ -171,7 +171,7 @@ function LimitDialog({ user, onClose }: { user: OperatorUser; onClose(): void })
 function Invite() {
   const t = useTexts()
   const [url, setUrl] = useState<string>()
-  const invite = useAction(() => api.operator.invite(), { after: (made) => setUrl(made.url) })
+  const invite = useAction((_: void, intent) => api.operator.invite(intent), { after: (made) => setUrl(made.url) })
   return (
     <>
       <Group justify="space-between">

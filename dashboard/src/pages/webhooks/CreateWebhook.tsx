@@ -20,7 +20,7 @@ export function CreateWebhook({ onClose }: { onClose(): void }) {
   const [secret, setSecret] = useState('')
   const [made, setMade] = useState<{ readonly id: string; readonly secret: string }>()
   const create = useAction(
-    () => api.webhooks.create({ url: url.trim(), events: chosen as Event[], ...(secret !== '' && { secret }) }),
+    (body: Parameters<typeof api.webhooks.create>[0], intent) => api.webhooks.create(body, intent),
     {
       changes: [webhooksQuery.queryKey],
       after: (answer) => (secret === '' ? setMade(answer) : open(answer.id)),
@@ -29,7 +29,7 @@ export function CreateWebhook({ onClose }: { onClose(): void }) {
   const open = (webhookId: string) => void navigate({ to: '/webhooks/$webhookId', params: { webhookId } })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (chosen.length > 0) create.run()
+    if (chosen.length > 0) create.run({ url: url.trim(), events: chosen as Event[], ...(secret !== '' && { secret }) })
   }
   if (made)
     return (

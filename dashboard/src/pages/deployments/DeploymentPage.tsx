@@ -7,18 +7,20 @@ import { api, isMissing } from '../../api.ts'
 import { useHotkeys } from '../../hotkeys.ts'
 import { LogView } from '../../logs/LogView.tsx'
 import { useDeploymentLogs } from '../../logs/sources.ts'
-import { deploymentQuery } from '../../queries.ts'
+import { botQuery, deploymentQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
-import { useAction } from '../../ui/action.ts'
+import { afterYes, useAction } from '../../ui/action.ts'
+import { Confirm } from '../../ui/Confirm.tsx'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
 import { Icon } from '../../ui/Icon.tsx'
 import { LinkButton } from '../../ui/Links.tsx'
 import { Loaded } from '../../ui/Loaded.tsx'
 import { Page } from '../../ui/Page.tsx'
-import { DeploymentBadge, isUnderWay } from '../../ui/StatusBadge.tsx'
+import { DeploymentBadge, isUnderWay, StateBadge } from '../../ui/StatusBadge.tsx'
 import { Time, useTimeout } from '../../ui/Time.tsx'
 import { useDeploy } from '../bot/power.ts'
 import { Missing } from '../Missing.tsx'
+import { useCurrentDeployment } from './current.ts'
 import { RollBack } from './RollBack.tsx'
 import { Steps } from './Steps.tsx'
 import { VariableChanges } from './VariableChanges.tsx'
@@ -76,15 +78,22 @@ function Content({ deployment }: { deployment: Deployment }) {
 function Outcome({ deployment }: { deployment: Deployment }) {
   const t = useTexts()
   const navigate = useNavigate()
-  const { botId, status, error } = deployment
+  const { id, botId, status, error } = deployment
+  const { data: bot } = useQuery(botQuery(botId))
+  const currentId = useCurrentDeployment(botId)
   const wasUnderWay = useRef(isUnderWay(status))
   const isJumping = status === 'succeeded' && wasUnderWay.current
   useTimeout(() => void navigate({ to: '/bots/$botId/logs', params: { botId } }), isJumping ? jumpMs : undefined)
   if (status === 'succeeded')
     return (
-      <Alert color="green" icon={<Icon name="check" />} title={t.deployments.live}>
+      <Alert color="green" icon={<Icon name="check" />} title={t.deployments.succeeded}>
         <Group justify="space-between">
-          <Text size="sm">{isJumping ? t.deployments.opensSoon : t.deployments.liveHint}</Text>
+          <Group gap="xs">
+            {currentId === id && <Text size="sm">{t.deployments.currentHint}</Text>}
+            {currentId === id && bot && <StateBadge state={bot.server.state} />}
+            {currentId !== undefined && currentId !== id && <Text size="sm">{t.deployments.replaced}</Text>}
+            {isJumping && <Text size="sm">{t.deployments.opensSoon}</Text>}
+          </Group>
           <LinkButton to="/bots/$botId/logs" params={{ botId }} size="xs">
             {t.deployments.openLogs}
           </LinkButton>
@@ -122,7 +131,12 @@ function Actions({ deployment }: { deployment: Deployment }) {
     done: () => t.deployments.canceled,
   })
   const canCancel = isUnderWay(status)
-  useHotkeys(canCancel ? [{ keys: 'x', label: t.deployments.cancel, run: () => cancel.run() }] : [])
+  const [isAsking, setAsking] = useState(false)
+  useHotkeys(canCancel ? [{ keys: 'x', label: t.deployments.cancel, doesAct: true, run: () => setAsking(true) }] : [])
+  const cancelIt = afterYes(() => {
+    setAsking(false)
+    cancel.run()
+  })
   return (
     <>
       {canCancel && (
@@ -143,6 +157,14 @@ function Actions({ deployment }: { deployment: Deployment }) {
       {cancel.error !== undefined && <ErrorCard error={cancel.error} />}
       {deploy.error !== undefined && <ErrorCard error={deploy.error} />}
       <RollBack deployment={target} onClose={() => setTarget(undefined)} />
+      <Confirm
+        isOpen={isAsking}
+        onClose={() => setAsking(false)}
+        title={t.deployments.cancelTitle}
+        text={t.deployments.cancelText}
+        button={t.deployments.cancel}
+        action={cancelIt}
+      />
     </>
   )
 }

@@ -1,5 +1,5 @@
 import type { Deployment } from '@botberth/sdk'
-import { ActionIcon, Group, Menu, Table, Text } from '@mantine/core'
+import { ActionIcon, Badge, Group, Menu, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -18,6 +18,7 @@ import { DeploymentBadge } from '../../ui/StatusBadge.tsx'
 import { Time } from '../../ui/Time.tsx'
 import { DeployButton } from '../bot/DeployButton.tsx'
 import { useDeploy } from '../bot/power.ts'
+import { useCurrentDeployment } from './current.ts'
 import { RollBack } from './RollBack.tsx'
 
 const route = getRouteApi('/shell/bots/$botId/deployments')
@@ -28,6 +29,7 @@ export function Deployments() {
   const { page = 1 } = route.useSearch()
   const navigate = route.useNavigate()
   const query = useQuery(deploymentsQuery(botId, page))
+  const currentId = useCurrentDeployment(botId)
   useRowKeys()
   const [target, setTarget] = useState<Deployment>()
   return (
@@ -58,7 +60,12 @@ export function Deployments() {
                 }
               >
                 {data.map((deployment) => (
-                  <Row key={deployment.id} deployment={deployment} onRollBack={() => setTarget(deployment)} />
+                  <Row
+                    key={deployment.id}
+                    deployment={deployment}
+                    isCurrent={deployment.id === currentId}
+                    onRollBack={() => setTarget(deployment)}
+                  />
                 ))}
               </ListTable>
               <Pages
@@ -75,16 +82,30 @@ export function Deployments() {
   )
 }
 
-function Row({ deployment, onRollBack }: { deployment: Deployment; onRollBack(): void }) {
+interface RowProps {
+  readonly deployment: Deployment
+  readonly isCurrent: boolean
+  onRollBack(): void
+}
+
+function Row({ deployment, isCurrent, onRollBack }: RowProps) {
   const t = useTexts()
-  const { id, botId, status, createdAt, commitSha, commitMsg, branch, source, durationMs } = deployment
+  const { id, botId, status, createdAt, commitSha, commitMsg, branch, source, durationMs, rollbackOf } = deployment
   const deploy = useDeploy(botId)
   const params = { botId, deploymentId: id }
   const when = new Date(createdAt).toLocaleString()
   return (
     <Table.Tr>
       <Table.Td>
-        <DeploymentBadge status={status} />
+        <Group gap={6}>
+          <DeploymentBadge status={status} />
+          {isCurrent && <Badge tt="none">{t.deployments.current}</Badge>}
+          {rollbackOf !== null && (
+            <Badge tt="none" variant="default">
+              {t.deployments.rollback}
+            </Badge>
+          )}
+        </Group>
       </Table.Td>
       <Table.Td>
         <TextLink to="/bots/$botId/deployments/$deploymentId" params={params} data-row>

@@ -7,7 +7,7 @@ import { useNow } from '../../ui/Time.tsx'
 
 const names = ['fetching', 'installing', 'building', 'starting'] as const
 type Step = Deployment['steps'][number]
-type Status = Step['status'] | 'waiting'
+type Status = Step['status'] | 'notReached'
 
 const looks: Readonly<Record<Status, readonly [string, IconName]>> = {
   waiting: ['gray', 'clock'],
@@ -16,6 +16,7 @@ const looks: Readonly<Record<Status, readonly [string, IconName]>> = {
   failed: ['red', 'cross'],
   canceled: ['gray', 'cross'],
   skipped: ['gray', 'check'],
+  notReached: ['gray', 'stop'],
 }
 
 /** How far it has come, with the seconds of each step. */
@@ -34,7 +35,7 @@ export function Steps({ deployment }: { deployment: Deployment }) {
             key={name}
             title={t.steps[name]}
             step={deployment.steps.find((step) => step.name === name)}
-            isOver={deployment.finishedAt !== null}
+            status={statusOf(deployment, name)}
           />
         ))}
       </List>
@@ -42,10 +43,18 @@ export function Steps({ deployment }: { deployment: Deployment }) {
   )
 }
 
-function StepItem({ title, step, isOver }: { title: string; step: Step | undefined; isOver: boolean }) {
+/** One that has no entry was passed over, is still to come, or was never reached. */
+function statusOf({ steps, status, finishedAt }: Deployment, name: Step['name']): Status {
+  const step = steps.find((one) => one.name === name)
+  if (step) return step.status
+  const isPassed = steps.some((one) => names.indexOf(one.name) > names.indexOf(name))
+  if (isPassed || status === 'succeeded') return 'skipped'
+  return finishedAt === null ? 'waiting' : 'notReached'
+}
+
+function StepItem({ title, step, status }: { title: string; step: Step | undefined; status: Status }) {
   const t = useTexts()
   const now = useNow()
-  const status: Status = step?.status ?? (isOver ? 'skipped' : 'waiting')
   const [color, icon] = looks[status]
   const ms = step && (step.durationMs ?? (status === 'running' ? now - Date.parse(step.startedAt) : undefined))
   return (

@@ -7,9 +7,10 @@ export function OneOf<const T extends readonly string[]>(values: T, options: obj
 
 /** The value or JSON's null. */
 export function Nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
-  const { type, ...rest } = schema as { type?: string }
+  const { type, enum: words, ...rest } = schema as { type?: string; enum?: readonly string[] }
   if (type === undefined) return Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: 'null' }] })
-  return Type.Unsafe<Static<T> | null>({ ...rest, type: [type, 'null'] })
+  // The type alone does not let null in where the values are listed.
+  return Type.Unsafe<Static<T> | null>({ ...rest, type: [type, 'null'], ...(words && { enum: [...words, null] }) })
 }
 
 /** ISO 8601 in UTC with milliseconds. */

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeDeployment, makeSteps } from '../test/data.ts'
-import { button, field, goOnUntil, open, screen, settle, t, until, user } from '../test/page.ts'
+import { button, dialog, field, goOnUntil, open, screen, settle, t, until, user } from '../test/page.ts'
 import { server } from '../test/server.ts'
-
-const dialog = () => screen.findByRole('dialog')
 
 test('r asks before it restarts the bot', async () => {
   await open('/bots/bot_1/settings')

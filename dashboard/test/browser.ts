@@ -68,6 +68,8 @@ Object.assign(globalThis, {
   getComputedStyle,
 })
 Object.assign(page, { getComputedStyle })
+// Fields that grow with their text measure it anew when a font has arrived.
+Object.defineProperty(document, 'fonts', { value: new EventTarget(), configurable: true })
 Object.defineProperty(navigator, 'locks', { value: locks, configurable: true })
 
 /** Its own and those of its classes, but for what every object has. */

@@ -1,9 +1,11 @@
 // Opens the dashboard as a visitor does, and looks at it as one: by what it says.
-import { afterEach, beforeEach } from 'node:test'
+import assert from 'node:assert/strict'
+import { afterEach } from 'node:test'
 import { notifications } from '@mantine/notifications'
-import { configure, render, screen, waitFor, within } from '@testing-library/react'
+import { configure, screen, within } from '@testing-library/dom'
 import { PointerEventsCheckLevel, userEvent } from '@testing-library/user-event'
 import { createElement } from 'react'
+import { createRoot } from 'react-dom/client'
 import { App } from '../src/App.tsx'
 import { forgetToken } from '../src/api.ts'
 import { listenForHotkeys } from '../src/hotkeys.ts'
@@ -15,7 +17,7 @@ import { openPalette } from '../src/shell/palette-state.ts'
 import { en } from '../src/texts/en.ts'
 import { network } from './browser.ts'
 import { breathe, clock, patienceMs, realNow } from './clock.ts'
-import { checkContract, server } from './server.ts'
+import { server } from './server.ts'
 
 configure({
   asyncUtilTimeout: patienceMs,
@@ -26,47 +28,58 @@ configure({
 listenForHotkeys(openPalette)
 watchSignIns()
 
-export { screen, waitFor, within }
+export { screen, within }
 export const t = en
 export const user = userEvent.setup({ delay: null, pointerEventsCheck: PointerEventsCheckLevel.Never })
-
-beforeEach(() => server.reset())
 
 afterEach(async () => {
   server.comeBack()
   await settle()
-  // Where there is nothing of the dashboard, so that the next test begins with a page that was not there before.
-  await goTo('/nowhere')
+  const { mistakes } = server
+  server.reset()
+  await leave()
   notifications.clean()
   localStorage.clear()
-  queryClient.clear()
+  queryClient.removeQueries({ type: 'inactive' })
   forgetToken()
   await goOnUntil(() => hub.state.get().name === 'live' || hub.state.get().name === 'connecting')
-  checkContract()
+  assert.deepEqual(mistakes, [], 'the page and the stand-in keep to the contract')
 })
 
 let isRendered = false
 
 /** Until the page has everything that it asked for. */
 export async function open(path: string): Promise<void> {
-  if (!isRendered) render(createElement(App, { first: { language: 'en', t: en } }), { container: makeRoot() })
+  if (!isRendered) createRoot(makeRoot()).render(createElement(App, { first: { language: 'en', t: en } }))
   isRendered = true
-  await goTo(path)
+  // What stands around the page knows the answers of the test before.
+  await queryClient.refetchQueries({ type: 'active' })
+  await visit(path)
   await until(() => document.querySelector('#content :not(:empty)') !== null && !isLoading())
   await settle()
 }
 
-async function goTo(path: string): Promise<void> {
+/** Until the router is where that leads: it shows the page of before until it has the next one. */
+export async function visit(path: string): Promise<void> {
   router.history.push(path)
-  // The router shows the page of before until it has the next one.
-  const { href } = router.history.location
   await until(
-    () =>
-      router.history.location.href !== href ||
-      (router.state.status === 'idle' && router.state.resolvedLocation?.href === href),
+    () => router.state.status === 'idle' && router.state.resolvedLocation?.href === router.history.location.href,
   )
-  // What was done on the page of before may have led elsewhere meanwhile.
-  if (router.history.location.href !== href) await goTo(path)
+}
+
+/** To the smallest page: what stands around all of them stays, because to draw it takes longer than most pages. */
+async function leave(): Promise<void> {
+  // What was done on the page of before may lead elsewhere meanwhile.
+  for (let tries = 0; location.pathname !== '/device'; tries++) {
+    if (tries === 10) throw new Error('the page cannot be left')
+    await visit('/device')
+  }
+}
+
+/** As if nobody had been here. */
+export async function forgetVisitor(): Promise<void> {
+  await visit('/nowhere')
+  queryClient.clear()
 }
 
 /** Some of what the page needs is still on its way. */
@@ -98,6 +111,13 @@ export function content(): HTMLElement {
 
 export const button = (name: string | RegExp): HTMLButtonElement => screen.getByRole('button', { name })
 export const field = (label: string | RegExp): HTMLInputElement => screen.getByLabelText(label)
+
+/** The one that asks, once it can be answered by a key. */
+export async function dialog(): Promise<HTMLElement> {
+  const found = await screen.findByRole('dialog')
+  await until(() => found.contains(document.activeElement))
+  return found
+}
 
 /** Until a condition holds. */
 export async function until(isTrue: () => boolean): Promise<void> {

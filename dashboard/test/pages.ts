@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { after, suite } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
+// As it is served: React's checks for developers take most of the time otherwise.
+process.env['NODE_ENV'] = 'production'
 const source = join(import.meta.dirname, '../src')
 const wanted = process.env['PAGE_TESTS']?.split('\n')
 const files = wanted ?? globSync('**/*.page.test.ts', { cwd: source }).map((file) => join(source, file))

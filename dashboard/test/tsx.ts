@@ -5,14 +5,8 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transformSync } from 'rolldown/utils'
 
-// The one for development notes for each element where it was made, which takes a third of the time.
-const jsxRuntime = import.meta
-  .resolve('react/jsx-runtime')
-  .replace(/jsx-runtime\.js$/, 'cjs/react-jsx-runtime.production.js')
-
 registerHooks({
   resolve(specifier, context, nextResolve) {
-    if (specifier === 'react/jsx-runtime') return nextResolve(jsxRuntime, context)
     // On Node.js the router takes itself for the one that runs on a server.
     const isRouter = specifier.startsWith('@tanstack/')
     return nextResolve(specifier, { ...context, ...(isRouter && { conditions: ['browser', ...context.conditions] }) })

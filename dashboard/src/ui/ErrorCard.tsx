@@ -1,6 +1,7 @@
 import { BotberthError, ConnectionError } from '@botberth/sdk'
 import { Alert, Button, Code, List, Text } from '@mantine/core'
 import { useTexts } from '../texts/texts.ts'
+import { nameOf } from './field-errors.ts'
 import { Icon } from './Icon.tsx'
 
 interface Props {
@@ -34,7 +35,7 @@ export function ErrorCard({ error, title, onRetry }: Props) {
         <List size="sm" mt="xs">
           {known.errors.map(({ pointer, detail }) => (
             <List.Item key={pointer + detail}>
-              {pointer.slice(1)} {detail}
+              {nameOf(pointer, t)}: {detail}
             </List.Item>
           ))}
         </List>

@@ -45,6 +45,7 @@ test('what is tried again after a lost response has the same Idempotency-Key, an
   server.comeBack()
   await user.click(button(t.backups.create))
   await screen.findByText(t.backups.started)
+  await until(() => !button(t.backups.create).disabled)
   const [first] = keys()
   assert.notEqual(first, undefined)
   assert.deepEqual(new Set(keys()), new Set([first]))

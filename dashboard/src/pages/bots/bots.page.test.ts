@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeBot, withState } from '../../../test/data.ts'
-import { button, content, field, open, screen, t, textOf, until, user, within } from '../../../test/page.ts'
+import { button, content, dialog, field, open, screen, t, textOf, until, user, within } from '../../../test/page.ts'
 import { refuse, server } from '../../../test/server.ts'
 
 const bots = ['one', 'two', 'three'].map((name) => makeBot({ id: `bot_${name}`, name }))
@@ -14,10 +14,10 @@ test('stopping several bots asks first, and says how many', async () => {
   await user.click(chosen('one'))
   await user.click(chosen('three'))
   await user.click(button(t.power.stop))
-  const dialog = await screen.findByRole('dialog')
-  assert.match(textOf(dialog), /\b2\b/)
+  const asked = await dialog()
+  assert.match(textOf(asked), /\b2\b/)
   assert.equal(server.callsOf('setPower').length, 0)
-  await user.click(within(dialog).getByRole('button', { name: t.power.stop }))
+  await user.click(within(asked).getByRole('button', { name: t.power.stop }))
   await until(() => server.callsOf('setPower').length === 2)
   assert.deepEqual(
     server.callsOf('setPower').map(({ params, body }) => [params.identifier, body.signal]),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Deployment, makeBot, makeDeployment, makeSteps, withState } from '../../../test/data.ts'
-import { content, goOnUntil, open, screen, settle, t, textOf, until, user, within } from '../../../test/page.ts'
+import { content, dialog, goOnUntil, open, screen, settle, t, textOf, until, user, within } from '../../../test/page.ts'
 import { server } from '../../../test/server.ts'
 
 function answerList(...data: Deployment[]): void {
@@ -168,9 +168,9 @@ test('a rollback asks first, says what it does to variables, and names the deplo
   answerOne({})
   await open('/bots/bot_1/deployments/dep_1')
   await user.click(screen.getByRole('button', { name: t.deployments.rollBack }))
-  const dialog = await screen.findByRole('dialog')
-  await within(dialog).findByText('TOKEN')
-  await user.dblClick(within(dialog).getByRole('button', { name: t.deployments.rollBackButton }))
+  const asked = await dialog()
+  await within(asked).findByText('TOKEN')
+  await user.dblClick(within(asked).getByRole('button', { name: t.deployments.rollBackButton }))
   await settle()
   assert.deepEqual(
     server.callsOf('rollBack').map(({ body }) => body.deploymentId),

@@ -9,6 +9,7 @@ import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
 import { Command } from '../../ui/Copy.tsx'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
+import { errorAt } from '../../ui/field-errors.ts'
 import { Page } from '../../ui/Page.tsx'
 import { DangerZone } from './DangerZone.tsx'
 
@@ -83,11 +84,13 @@ function General({ bot }: { bot: Bot }) {
   )
   const text = (name: 'name' | 'language' | 'startCommand' | 'buildCommand') => ({
     value: fields[name],
+    error: errorAt(save.error, `/${name}`),
     onChange: (event: React.ChangeEvent<HTMLInputElement>) =>
       setFields({ ...fields, [name]: event.currentTarget.value }),
   })
   const number = (name: 'memoryMb' | 'cpus' | 'diskMb') => ({
     value: fields[name],
+    error: errorAt(save.error, `/limits/${name}`),
     onChange: (value: number | string) => setFields({ ...fields, [name]: Number(value) }),
   })
   const submit = (event: FormEvent) => {
@@ -105,8 +108,8 @@ function General({ bot }: { bot: Bot }) {
           <TextInput
             label={t.settings.name}
             maxLength={128}
-            error={isChecked && fields.name.trim() === '' && t.newBot.needsName}
             {...text('name')}
+            error={isChecked && fields.name.trim() === '' ? t.newBot.needsName : errorAt(save.error, '/name')}
           />
           <SimpleGrid cols={{ base: 1, sm: 2 }}>
             <TextInput label={t.settings.start} description={t.settings.startHint} {...text('startCommand')} />

@@ -7,6 +7,7 @@ import { webhooksQuery } from '../../queries.ts'
 import { useTexts } from '../../texts/texts.ts'
 import { useAction } from '../../ui/action.ts'
 import { ErrorCard } from '../../ui/ErrorCard.tsx'
+import { errorAt } from '../../ui/field-errors.ts'
 import { Once } from '../../ui/Once.tsx'
 
 type Event = Subscription['events'][number]
@@ -46,6 +47,7 @@ export function CreateWebhook({ onClose }: { onClose(): void }) {
             required
             value={url}
             onChange={(event) => setUrl(event.currentTarget.value)}
+            error={errorAt(create.error, '/url')}
             data-autofocus
           />
           <Checkbox.Group

@@ -1,0 +1,17 @@
+import { BotberthError } from '@botberth/sdk'
+import type { Texts } from '../texts/texts.ts'
+
+/** What the server said against one field, for its input; the pointer is that of the request, such as `/limits/cpus`. */
+export function errorAt(error: unknown, pointer: string): string | undefined {
+  if (!(error instanceof BotberthError)) return undefined
+  return error.errors.find((one) => one.pointer === pointer)?.detail
+}
+
+/** What a field is called on the page; one that no page has keeps the name of the API. */
+export function nameOf(pointer: string, { errors }: Texts): string {
+  const path = pointer
+    .split('/')
+    .slice(1)
+    .filter((part) => !/^\d+$/.test(part))
+  return errors.fields[path.join('.')] ?? path.join('.')
+}

@@ -340,6 +340,8 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await page.waitForURL(/\/logs$/)
     const other = /bots\/(bot_\w+)/.exec(page.url())?.[1] ?? ''
     await press('d')
+    await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).waitFor()
+    await press('Enter')
     await page.waitForURL(/\/deployments\/dep_/)
     await page.waitForURL(/\/logs$/)
     await press('g', 'd')

@@ -99,8 +99,8 @@ function typeOf(schema: Schema, indent: string): string {
 }
 
 function plainType(type: string, schema: Schema, indent: string): string {
-  const words = schema.enum?.filter((one) => one !== null)
-  if (type === 'string') return words ? words.map((one) => `'${String(one)}'`).join(' | ') : 'string'
+  const words = schema.enum?.filter((one) => typeof one === 'string')
+  if (type === 'string') return words ? words.map((one) => `'${one}'`).join(' | ') : 'string'
   if (type === 'integer') return 'number'
   if (type === 'array') return `readonly ${wrapped(typeOf(schema.items ?? {}, indent))}[]`
   if (type === 'object') return objectType(schema, indent)

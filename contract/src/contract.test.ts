@@ -79,7 +79,7 @@ test('what may be null is null by its schema too, also where its values are list
 
 test('the parameters of a path are the ones that its schema names, and each is required', () => {
   for (const [name, { path, params }] of endpointList) {
-    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter)
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter = '']) => parameter)
     const { properties = {}, required = [] } = (params ?? {}) as Node
     assert.deepEqual(Object.keys(properties).toSorted(), inPath.toSorted(), name)
     assert.deepEqual(required.toSorted(), inPath.toSorted(), name)

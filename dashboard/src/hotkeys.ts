@@ -25,12 +25,13 @@ export function useHotkeys(own: readonly Hotkey[]): void {
   latest.current = own
   const names = own.map(({ keys, label }) => keys + label).join()
   useEffect(() => {
-    const added: readonly Hotkey[] = latest.current.map(({ keys, label, doesAct }, index) => ({
-      keys,
-      label,
-      doesAct: doesAct ?? false,
-      run: () => latest.current[index]?.run(),
-    }))
+    const added = latest.current.map(({ keys, label }, index): Hotkey => {
+      const run = () => {
+        const key = latest.current[index]
+        if (key && !isTooEarly(key)) key.run()
+      }
+      return { keys, label, run }
+    })
     hotkeys.set([...hotkeys.get(), ...added])
     return () => hotkeys.set(hotkeys.get().filter((key) => !added.includes(key)))
   }, [names])
@@ -60,7 +61,7 @@ export function listenForHotkeys(openPalette: () => void): void {
     firstAt = hotkeys.get().some(({ keys }) => keys.startsWith(`${event.key} `)) && !found ? Date.now() : 0
     if (!found) return
     event.preventDefault()
-    if (!isTooEarly(found)) found.run()
+    found.run()
   })
 }
 

@@ -83,7 +83,7 @@ export async function forgetVisitor(): Promise<void> {
 }
 
 /** Some of what the page needs is still on its way. */
-export function isLoading(): boolean {
+function isLoading(): boolean {
   return document.querySelector('#content [aria-busy=true]') !== null
 }
 

@@ -8,6 +8,7 @@ import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '../server/test/until.ts'
 import { Host } from './host.ts'
+import { makeRandom } from './random.ts'
 import { beforeEnd, count, residentBytes } from './server.ts'
 
 type Json = Record<string, unknown>
@@ -162,6 +163,7 @@ const untouched = { status: '-', error: null }
 const steps = ['preparing', 'swapping', 'trying', 'going_back', 'cleaning']
 const rounds = count({ short: 1, full: 10 })
 test(`kill -9 of the server at each step of a restore, ${rounds} times: all of each bot is in one world`, async (t) => {
+  const random = makeRandom(t)
   // One is killed at the very step, the others wherever they are by then.
   const [atStep, ...anywhere] = await Promise.all([makeWorld({ mebibytes: 8 }), makeWorld(), makeWorld()])
   const bots = [atStep, ...anywhere]
@@ -180,7 +182,7 @@ test(`kill -9 of the server at each step of a restore, ${rounds} times: all of e
     const before = await Promise.all(bots.map((botId) => lastRestoreOf(botId)))
     await ask(atStep)
     // The server may be gone when they ask, and then nothing was asked for.
-    const others = anywhere.map((botId) => sleep(Math.random() * 3_000).then(() => ask(botId).catch(() => undefined)))
+    const others = anywhere.map((botId) => sleep(random() * 3_000).then(() => ask(botId).catch(() => undefined)))
     await until(`the step ${step}`, async () =>
       [step, 'done'].includes((await lastRestoreOf(atStep, before[0]))?.step ?? ''),
     )

@@ -185,16 +185,17 @@ test('from registration to certification and a vote', { skip: missingBrowser }, 
         register,
         `/list/bots/${botId}/vote`,
       ]
-      const problems: string[] = []
       const looks = (['light', 'dark'] as const).flatMap((colorScheme) => [
         { colorScheme, width: 1280, lang: 'en' },
         { colorScheme, width: 390, lang: 'ko' },
       ])
-      for (const look of looks) {
-        problems.push(...(await lookAt(browser, { ...look, url, paths: open, cookies: [] })))
-        problems.push(...(await lookAt(browser, { ...look, url, paths: own, cookies })))
-      }
-      assert.deepEqual(problems, [])
+      const problems = await Promise.all(
+        looks.map(async (look) => [
+          ...(await lookAt(browser, { ...look, url, paths: open, cookies: [] })),
+          ...(await lookAt(browser, { ...look, url, paths: own, cookies })),
+        ]),
+      )
+      assert.deepEqual(problems.flat(), [])
     },
   )
 

@@ -22,13 +22,14 @@ if (!skip) {
   after(() => control('stop', '-m', 'immediate'))
 }
 
-test('the tests that need a database pass against it', { skip }, async () => {
+test('the tests that need a database pass against it', { skip }, async (t) => {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env // or the runner would think that it runs inside itself
   const child = spawn(process.execPath, [join(root, 'scripts/test.ts'), '--db-only'], {
     cwd: root,
     env: { ...env, TEST_DATABASE_URL: url.replace(/botberth$/, 'postgres') },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  t.signal.addEventListener('abort', () => child.kill()) // or it would go on beside the next test
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const code = await new Promise((resolve) => child.once('exit', resolve))

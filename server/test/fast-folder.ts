@@ -7,7 +7,7 @@ const fastBytesMin = 2 * 1024 ** 3
 
 /** A folder in memory where there is plenty: many small files take a disk ten times as long. */
 export function fastFolder(): string {
-  if (!isUsable()) return tmpdir()
+  if (process.platform !== 'linux' || !isUsable()) return tmpdir()
   const { bavail, bsize } = statfsSync(memory)
   return Math.min(bavail * bsize, freemem()) > fastBytesMin ? memory : tmpdir()
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inPhase } from './phases.ts'
 
@@ -102,8 +102,11 @@ class LoadAwareTimeout {
 
 /** Programs that run or could, for each processor. */
 function waitingPerProcessor(): number {
-  const [, , , entities = ''] = readFileSync('/proc/loadavg', 'utf8').split(' ')
-  return Number.parseInt(entities, 10) / availableParallelism()
+  const isLinux = process.platform === 'linux' // elsewhere there is only the average of a minute
+  const waiting = isLinux
+    ? Number.parseInt(readFileSync('/proc/loadavg', 'utf8').split(' ')[3] ?? '', 10)
+    : loadavg()[0]
+  return (waiting ?? 0) / availableParallelism()
 }
 
 /** How many times as long as on an ordinary machine a fixed piece of work takes. */

@@ -1,5 +1,5 @@
 // What the time of tests goes into, for `npm test -- --times`.
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 type Phase = 'database' | 'server' | 'waiting'
@@ -35,6 +35,7 @@ export async function inPhase<T>(phase: Phase, work: () => Promise<T>): Promise<
 const folder = process.env['TEST_TIMES']
 if (folder !== undefined)
   process.once('exit', () => {
+    if (!existsSync(folder)) return // the runner itself, which ends last
     const { user, system } = process.cpuUsage()
     const times: ProcessTimes = { ms: performance.now(), cpuMs: (user + system) / 1000, loadMs, phases }
     writeFileSync(join(folder, `times-${process.pid}.json`), JSON.stringify(times))

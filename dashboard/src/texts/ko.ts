@@ -88,7 +88,7 @@ export const ko: Texts = {
       'limits.memoryMb': '메모리(MB)',
       'limits.cpus': 'CPU 코어',
       'limits.diskMb': '디스크(MB)',
-      gitUrl: 'Git URL',
+      gitUrl: 'Git 저장소 URL',
       gitBranch: '브랜치',
       key: '이름',
       value: '값',

@@ -94,7 +94,7 @@ export const ko: Texts = {
       value: '값',
       'variables.key': '이름',
       'variables.value': '값',
-      url: 'URL',
+      url: 'URL 주소',
       events: '이벤트',
       secret: '시크릿',
     },

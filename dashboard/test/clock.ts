@@ -98,8 +98,8 @@ class Clock {
 export const clock = new Clock()
 
 /** A moment of the machine's own time, for what is on its way to arrive. */
-export function breathe(): Promise<void> {
-  return new Promise((resolve) => real.setTimeout(resolve, 5))
+export function breathe(ms: number): Promise<void> {
+  return new Promise((resolve) => real.setTimeout(resolve, ms))
 }
 
 /** For whoever waits for a condition: how long until that is a failure, however slow the machine is. */

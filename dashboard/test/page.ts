@@ -109,7 +109,28 @@ export function content(): HTMLElement {
   return found
 }
 
-export const button = (name: string | RegExp): HTMLButtonElement => screen.getByRole('button', { name })
+/** By its name; looking for the role of every element of the page takes ten times as long. */
+export function button(name: string): HTMLButtonElement {
+  const found = buttons(name)
+  if (found.length !== 1 || !found[0]) throw new Error(`${found.length} buttons are called ${name}; ${whatItSays()}`)
+  return found[0]
+}
+
+export function hasButton(name: string): boolean {
+  return buttons(name).length > 0
+}
+
+function buttons(name: string): HTMLButtonElement[] {
+  const all = [...document.querySelectorAll<HTMLButtonElement>('button')]
+  return all.filter((one) => (one.getAttribute('aria-label') ?? textOf(one)) === name)
+}
+
+/** Puts a text where somebody would type it, at once: most forms are drawn anew with each letter. */
+export async function fill(into: HTMLElement, text: string): Promise<void> {
+  await user.clear(into)
+  await user.paste(text)
+}
+
 export const field = (label: string | RegExp): HTMLInputElement => screen.getByLabelText(label)
 
 /** The one that asks, once it can be answered by a key. */
@@ -120,27 +141,29 @@ export async function dialog(): Promise<HTMLElement> {
 }
 
 /** Until a condition holds. */
-export async function until(isTrue: () => boolean): Promise<void> {
+export async function until(isTrue: () => boolean, onWait: () => void = () => {}): Promise<void> {
   const failsAt = realNow() + patienceMs
-  while (!isTrue()) {
+  // To look at a page costs time, so that one looks less often the longer it takes.
+  for (let pauseMs = 1; !isTrue(); pauseMs = Math.min(50, pauseMs * 2)) {
     if (realNow() > failsAt) throw new Error(`it never happens: ${isTrue.toString()}; ${whatItSays()}`)
-    await breathe()
+    onWait()
+    await breathe(pauseMs)
   }
 }
 
 /** Until every answer that the server has for it has arrived and is shown. */
 export async function settle(): Promise<void> {
   await until(() => network.underWay <= server.waiting)
-  await breathe()
+  await breathe(2)
   if (network.underWay > server.waiting) await settle()
 }
 
 /** Until a condition holds, with time going by faster than it does; never while an answer is on its way. */
-export async function goOnUntil(isTrue: () => boolean, stepMs = 500): Promise<void> {
-  const failsAt = realNow() + patienceMs
-  while (!isTrue()) {
-    if (realNow() > failsAt) throw new Error(`it never happens: ${isTrue.toString()}; ${whatItSays()}`)
+export function goOnUntil(isTrue: () => boolean): Promise<void> {
+  return until(isTrue, () => {
     if (network.underWay <= server.waiting) clock.advance(stepMs)
-    await breathe()
-  }
+  })
 }
+
+// Shorter than what the page waits for, so that it sees each of its timers apart.
+const stepMs = 1_500

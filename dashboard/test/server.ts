@@ -229,12 +229,9 @@ class StandIn {
   }
 
   #check(schema: TSchema | undefined, value: unknown, what: string): void {
-    if (!schema) return
-    const [isValid, found] = validatorOf(schema).Errors(value)
-    if (!isValid)
-      this.mistakes.push(
-        `${what}: ${found.map(({ instancePath, message }) => `${instancePath} ${message}`).join('; ')}`,
-      )
+    if (!schema || validatorOf(schema).Check(value)) return
+    const [, found] = validatorOf(schema).Errors(value)
+    this.mistakes.push(`${what}: ${found.map(({ instancePath, message }) => `${instancePath} ${message}`).join('; ')}`)
   }
 }
 

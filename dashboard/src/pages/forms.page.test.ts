@@ -6,6 +6,7 @@ import {
   content,
   dialog,
   field,
+  fill,
   goOnUntil,
   open,
   screen,
@@ -21,9 +22,8 @@ import { refuse, server } from '../../test/server.ts'
 test('settings send what was changed and nothing else', async () => {
   await open('/bots/bot_1/settings')
   assert.equal(button(t.common.save).disabled, true)
-  await user.type(field(t.settings.start), 'node .')
-  await user.clear(field(t.settings.memory))
-  await user.type(field(t.settings.memory), '512')
+  await fill(field(t.settings.start), 'node .')
+  await fill(field(t.settings.memory), '512')
   await user.click(button(t.common.save))
   await screen.findByText(t.settings.saved)
   assert.deepEqual(server.callsOf('updateBot')[0]?.body, { startCommand: 'node .', limits: { memoryMb: 512 } })
@@ -34,9 +34,8 @@ test('a field that the server refuses is named as it is on the page, and what wa
   server.answer('updateBot', () =>
     refuse('validation_failed', { errors: [{ pointer: '/limits/memoryMb', detail: 'must be at least 16' }] }),
   )
-  await user.type(field(t.settings.name), '2')
-  await user.clear(field(t.settings.memory))
-  await user.type(field(t.settings.memory), '4')
+  await fill(field(t.settings.name), 'pingpong2')
+  await fill(field(t.settings.memory), '4')
   await user.click(button(t.common.save))
   const alert = await screen.findByRole('alert')
   assert(textOf(alert).includes(`${t.settings.memory}: must be at least 16`), textOf(alert))
@@ -44,6 +43,13 @@ test('a field that the server refuses is named as it is on the page, and what wa
   assert.equal(field(t.settings.memory).getAttribute('aria-invalid'), 'true')
   assert.notEqual(field(t.settings.cpus).getAttribute('aria-invalid'), 'true')
   assert.deepEqual([field(t.settings.name).value, field(t.settings.memory).value], ['pingpong2', '4'])
+})
+
+test('a number that was removed leaves its field empty, and changes nothing', async () => {
+  await open('/bots/bot_1/settings')
+  await user.clear(field(t.settings.memory))
+  assert.equal(field(t.settings.memory).value, '')
+  assert.equal(button(t.common.save).disabled, true)
 })
 
 test('a bot without a name is not saved, and the field says why', async () => {
@@ -61,7 +67,7 @@ test('a bot is deleted only when its name was typed', async () => {
   const asked = within(await dialog())
   const remove = () => asked.getByRole<HTMLButtonElement>('button', { name: t.settings.delete })
   assert.equal(remove().disabled, true)
-  await user.type(asked.getByLabelText(t.common.typeName('pingpong')), 'pingpon')
+  await fill(asked.getByLabelText(t.common.typeName('pingpong')), 'pingpon')
   await user.keyboard('{Enter}')
   assert.equal(server.callsOf('deleteBot').length, 0)
   await user.keyboard('g')
@@ -80,8 +86,7 @@ test('a new variable needs a name that a program can have', async () => {
     ['1st', t.variables.keyRule],
     ['BOTBERTH_X', t.variables.keyRule],
   ] as const) {
-    await user.clear(form.getByLabelText(t.variables.key))
-    if (name !== '') await user.type(form.getByLabelText(t.variables.key), name)
+    await fill(form.getByLabelText(t.variables.key), name)
     await user.click(form.getByRole('button', { name: t.common.save }))
     await form.findByText(problem)
   }
@@ -94,8 +99,8 @@ test('a variable that could not be saved stays in the form, and is secret unless
   await open('/bots/bot_1/variables')
   await user.click(button(t.variables.add))
   const form = within(await dialog())
-  await user.type(form.getByLabelText(t.variables.key), 'TOKEN')
-  await user.type(form.getByLabelText(t.variables.value), 'abc')
+  await fill(form.getByLabelText(t.variables.key), 'TOKEN')
+  await fill(form.getByLabelText(t.variables.value), 'abc')
   await user.click(form.getByRole('button', { name: t.common.save }))
   await form.findByText(t.errors.serverSays('There are 256 already.'))
   assert.equal(form.getByLabelText<HTMLInputElement>(t.variables.key).value, 'TOKEN')
@@ -147,7 +152,7 @@ test('a webhook that the server refuses stays in the form, and the secret of a n
   await user.click(button(t.webhooks.create))
   const form = within(await dialog())
   server.answer('createSubscription', () => refuse('url_not_allowed', { detail: 'It is a private address.' }))
-  await user.type(form.getByRole('textbox', { name: new RegExp(t.webhooks.url) }), 'http://10.0.0.1/hook')
+  await fill(form.getByRole('textbox', { name: new RegExp(t.webhooks.url) }), 'http://10.0.0.1/hook')
   await user.click(form.getByRole('button', { name: t.webhooks.create }))
   await form.findByText(t.errors.codes.url_not_allowed)
   assert.equal(
@@ -166,7 +171,7 @@ test('a webhook that the server refuses stays in the form, and the secret of a n
 test('the name of a key stays when it could not be made, and a secret goes only when somebody has stored it', async () => {
   await open('/keys')
   server.answer('createApiKey', () => refuse('limit_reached'))
-  await user.type(field(t.keys.name), ' ci ')
+  await fill(field(t.keys.name), ' ci ')
   await user.click(button(t.keys.create))
   await screen.findByText(t.errors.codes.limit_reached)
   assert.equal(field(t.keys.name).value, ' ci ')
@@ -189,7 +194,7 @@ test('a new bot is made once, also when its first deployment failed and is tried
   await user.click(button(t.newBot.create))
   await screen.findByText(t.newBot.needsName)
   assert.equal(server.callsOf('createBot').length, 0)
-  await user.type(field(t.newBot.name), 'fresh')
+  await fill(field(t.newBot.name), 'fresh')
   server.answer('createDeployment', () => refuse('limit_reached'))
   await user.dblClick(button(t.newBot.create))
   await screen.findByText(t.errors.codes.limit_reached)

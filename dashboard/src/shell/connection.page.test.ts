@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeBot, withState } from '../../test/data.ts'
 import {
+  button,
   content,
   field,
+  fill,
   forgetVisitor,
   goOnUntil,
   open,
@@ -49,9 +51,9 @@ test('what is shown stays while the server is away, and is asked for anew when i
 
 test('a session that ends while something is saved asks to sign in, and then saves what was typed', async () => {
   await open('/bots/bot_1/settings')
-  await user.type(field(t.settings.name), '2')
+  await fill(field(t.settings.name), 'pingpong2')
   server.answer('updateBot', () => refuse('unauthenticated'))
-  await user.click(screen.getByRole('button', { name: t.common.save }))
+  await user.click(button(t.common.save))
   await screen.findByText(t.session.title)
   assert.equal(field(t.settings.name).value, 'pingpong2')
   server.answer('updateBot', () => makeBot({ name: 'pingpong2' }))

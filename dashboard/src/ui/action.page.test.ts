@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { button, field, goOnUntil, open, screen, settle, t, until, user } from '../../test/page.ts'
+import { button, field, fill, goOnUntil, open, screen, settle, t, until, user } from '../../test/page.ts'
 import { refuse, server } from '../../test/server.ts'
 
 const doubled = [
@@ -23,7 +23,7 @@ for (const { what, path, name, request } of doubled) {
 
 test('a double click on Create key creates one key, and its secret is shown', async () => {
   await open('/keys')
-  await user.type(field(t.keys.name), 'ci')
+  await fill(field(t.keys.name), 'ci')
   const release = server.hold('createApiKey')
   await user.dblClick(button(t.keys.create))
   await until(() => server.waiting > 0)

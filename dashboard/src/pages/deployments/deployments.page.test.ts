@@ -1,7 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Deployment, makeBot, makeDeployment, makeSteps, withState } from '../../../test/data.ts'
-import { content, dialog, goOnUntil, open, screen, settle, t, textOf, until, user, within } from '../../../test/page.ts'
+import {
+  button,
+  content,
+  dialog,
+  goOnUntil,
+  open,
+  screen,
+  settle,
+  t,
+  textOf,
+  until,
+  user,
+  within,
+} from '../../../test/page.ts'
 import { server } from '../../../test/server.ts'
 
 function answerList(...data: Deployment[]): void {
@@ -65,13 +78,17 @@ const stepCases: readonly (readonly [string, Partial<Deployment>, string[]])[] =
   ],
 ]
 
-for (const [title, fields, expected] of stepCases) {
-  test(`the steps of a deployment that is ${title} are said in their order`, async () => {
-    answerOne(fields)
-    await open('/bots/bot_1/deployments/dep_1')
-    assert.deepEqual(shownSteps(), expected)
-  })
-}
+test('the steps of a deployment are said in their order, whatever its state', async () => {
+  answerOne({ status: 'canceled', steps: [] })
+  await open('/bots/bot_1/deployments/dep_1')
+  await until(() => server.isListenedTo('deployment:dep_1'))
+  for (const [title, fields, expected] of stepCases) {
+    const deployment = answerOne({ ...fields, source: title })
+    server.tell('deployment:dep_1', 'deployment', { deployment })
+    await until(() => textOf(content()).includes(title))
+    assert.deepEqual(shownSteps(), expected, title)
+  }
+})
 
 test('only the deployment that serves is marked as current, and a rollback is marked as one', async () => {
   answerList(
@@ -167,7 +184,7 @@ test('a rollback asks first, says what it does to variables, and names the deplo
   )
   answerOne({})
   await open('/bots/bot_1/deployments/dep_1')
-  await user.click(screen.getByRole('button', { name: t.deployments.rollBack }))
+  await user.click(button(t.deployments.rollBack))
   const asked = await dialog()
   await within(asked).findByText('TOKEN')
   await user.dblClick(within(asked).getByRole('button', { name: t.deployments.rollBackButton }))

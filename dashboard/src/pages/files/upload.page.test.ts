@@ -6,6 +6,7 @@ import {
   button,
   content,
   dialog,
+  fill,
   goOnUntil,
   open,
   screen,
@@ -147,10 +148,10 @@ test('a text that could not be saved stays in the editor', async () => {
   answerFolder()
   server.answer('readFile', () => new TextEncoder().encode('old'))
   await open(path)
-  await user.click(screen.getByRole('button', { name: 'index.js' }))
+  await user.click(button('index.js'))
   await dialog()
   const editor = await screen.findByLabelText<HTMLTextAreaElement>(t.files.content)
-  await user.type(editor, ' and new')
+  await fill(editor, 'old and new')
   server.answer('writeFile', () => refuse('invalid_state', { detail: 'A restore is running.' }))
   await user.click(button(t.common.save))
   await screen.findByText(t.errors.serverSays('A restore is running.'))

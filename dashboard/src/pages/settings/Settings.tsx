@@ -57,9 +57,10 @@ interface Fields {
   readonly language: string
   readonly startCommand: string
   readonly buildCommand: string
-  readonly memoryMb: number
-  readonly cpus: number
-  readonly diskMb: number
+  /** Empty while somebody writes another number. */
+  readonly memoryMb: number | ''
+  readonly cpus: number | ''
+  readonly diskMb: number | ''
 }
 
 function General({ bot }: { bot: Bot }) {
@@ -73,7 +74,9 @@ function General({ bot }: { bot: Bot }) {
   }
   const [fields, setFields] = useState(first)
   const [isChecked, setChecked] = useState(false)
-  const changed = Object.entries(fields).filter(([name, value]) => first[name as keyof Fields] !== value)
+  const changed = Object.entries(fields).filter(
+    ([name, value]) => first[name as keyof Fields] !== value && !(name in bot.limits && value === ''),
+  )
   const save = useAction(
     () => {
       const { memoryMb, cpus, diskMb, ...texts } = Object.fromEntries(changed) as Partial<Fields>
@@ -91,7 +94,7 @@ function General({ bot }: { bot: Bot }) {
   const number = (name: 'memoryMb' | 'cpus' | 'diskMb') => ({
     value: fields[name],
     error: errorAt(save.error, `/limits/${name}`),
-    onChange: (value: number | string) => setFields({ ...fields, [name]: Number(value) }),
+    onChange: (value: number | string) => setFields({ ...fields, [name]: value === '' ? '' : Number(value) }),
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()

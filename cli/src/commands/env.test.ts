@@ -50,9 +50,9 @@ test('variables are changed in an editor; those that it does not show stay', asy
     { key: 'TOKEN', value: null, secret: true },
   ]
   const { env, seen } = await start(variables)
-  const script = join(makeFolder(), 'editor.cjs')
-  writeFileSync(script, `require('fs').writeFileSync(process.argv[2], "KEPT='a b'\\nNEW=2\\n")`)
-  const how = { env: { ...env, EDITOR: `${process.execPath} ${script}` }, isTerminal: true }
+  const script = join(makeFolder(), 'editor.sh')
+  writeFileSync(script, `printf "KEPT='a b'\\nNEW=2\\n" >"$1"`)
+  const how = { env: { ...env, EDITOR: `sh ${script}` }, isTerminal: true }
   const { code, stderr } = await call(['env', 'edit', '--bot', 'a'], how)
   assert.equal(code, 0, stderr)
   assert.deepEqual((JSON.parse(seen.at(-1)?.body ?? '') as { variables: object[] }).variables, [

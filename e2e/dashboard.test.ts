@@ -339,6 +339,10 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await heading('Deployment').waitFor()
     await page.waitForURL(/\/logs$/)
     const other = /bots\/(bot_\w+)/.exec(page.url())?.[1] ?? ''
+    // No key acts while the page still loads.
+    await heading('Deployment').waitFor({ state: 'detached' })
+    await page.getByRole('log').waitFor()
+    await page.locator('#content [aria-busy=true]').waitFor({ state: 'detached' })
     await press('d')
     await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).waitFor()
     await press('Enter')

@@ -4,7 +4,7 @@ import { basename, join, relative } from 'node:path'
 
 export const root = join(import.meta.dirname, '..')
 
-export const pageTests = join(root, 'dashboard/test/pages.ts')
+const pageTests = join(root, 'dashboard/test/pages.ts')
 
 const slow = /\.slow(\.db)?\.test\.ts$/
 
@@ -19,12 +19,14 @@ const needProcesses = /\/backups\/|\/source\/(git|git-url)\.test|\/client\.test\
 const askNothingNew =
   /\/(life|files|files-live|push|disk-watch|bad-input|door|other-people|walk|posters|platform|setup|faults|s3|worker)\.db\.test\.ts$|\/(sandbox|site|stream)\/|pages\.db\.test/
 
-export interface Tests {
-  /** Of pure logic: all of them share one process. */
-  readonly unit: readonly string[]
-  /** Pages of the dashboard need a document: `pageTests`, which has one, runs all of them. */
+/** Of pure logic: all of them share one process. */
+const isUnit = (file: string): boolean =>
+  !/\.(db|page)\.test\.ts$/.test(file) && !alone.test(file) && !needProcesses.test(file)
+
+interface Tests {
+  readonly files: readonly string[]
+  /** Pages of the dashboard need a document: `pageTests`, which has one and is among the files, runs all of them. */
   readonly pages: readonly string[]
-  readonly others: readonly string[]
 }
 
 /** `name`: only those whose path contains it. `isDbOnly`: only what another PostgreSQL could do differently. */
@@ -32,15 +34,11 @@ export function findTests(name = '', { isDbOnly = false } = {}): Tests {
   const all = find('{contract,server,scripts,sdk,cli,dashboard}/{src,test}/**/*.test.ts', 'scripts/*.test.ts').filter(
     (file) => file.includes(name) && !slow.test(file),
   )
-  const isDb = (file: string) => file.endsWith('.db.test.ts')
-  if (isDbOnly) return { unit: [], pages: [], others: all.filter((file) => isDb(file) && !askNothingNew.test(file)) }
-  const isPage = (file: string) => file.endsWith('.page.test.ts')
-  const isUnit = (file: string) => !isDb(file) && !isPage(file) && !alone.test(file) && !needProcesses.test(file)
-  return {
-    unit: all.filter(isUnit),
-    pages: all.filter(isPage),
-    others: all.filter((file) => !isUnit(file) && !isPage(file)),
-  }
+  if (isDbOnly)
+    return { files: all.filter((file) => file.endsWith('.db.test.ts') && !askNothingNew.test(file)), pages: [] }
+  const pages = all.filter((file) => file.endsWith('.page.test.ts'))
+  const others = all.filter((file) => !pages.includes(file))
+  return { files: pages.length > 0 ? [pageTests, ...others] : others, pages }
 }
 
 /** Whole servers, and what takes long beside the code that it tests. */
@@ -66,20 +64,20 @@ export function nameOf(file: string): string {
  */
 export function shareProcesses(files: readonly string[], { folder, processes }: { folder: string; processes: number }) {
   const bySize = files.toSorted((a, b) => statSync(b).size - statSync(a).size)
+  const units = bySize.filter(isUnit)
   const groups = Array.from({ length: processes }, () => ({ bytes: 0, files: [] as string[] }))
-  for (const file of bySize.filter((each) => !alone.test(each))) {
+  for (const file of bySize.filter((each) => !isUnit(each) && !alone.test(each))) {
     const smallest = groups.reduce((least, group) => (group.bytes < least.bytes ? group : least))
     smallest.files.push(file)
     smallest.bytes += statSync(file).size
   }
-  const shared = groups
-    .filter((group) => group.files.length > 0)
-    .map((group, index) => {
-      const path = join(folder, `group-${index + 1}.test.ts`)
-      mkdirSync(folder, { recursive: true })
-      writeFileSync(path, groupSource(group.files))
-      return path
-    })
+  mkdirSync(folder, { recursive: true })
+  const shared = [units, ...groups.map((group) => group.files)].flatMap((group, index) => {
+    if (group.length === 0) return []
+    const path = join(folder, `group-${index}.test.ts`)
+    writeFileSync(path, groupSource(group))
+    return path
+  })
   return [...bySize.filter((file) => alone.test(file)), ...shared]
 }
 

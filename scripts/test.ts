@@ -1,5 +1,5 @@
-// npm test [-- NAME]: unit tests in one process, then those that need PostgreSQL or run bots, several at once with a process
-// (and a database) each; with NAME only the files whose path contains it.
+// npm test [-- NAME]: unit tests and those that need PostgreSQL or run bots, in a few processes at once; with NAME only the
+// files whose path contains it.
 // npm run e2e [-- NAME]: what needs a whole server, containers, a browser or minutes, and `x.slow.test.ts` (or
 // `x.slow.db.test.ts`, with PostgreSQL) beside `x.ts`.
 // `--times` prints where the time goes; `--stress` runs everything beside busy loops, and with half of a core.
@@ -14,7 +14,7 @@ import { spec } from 'node:test/reporters'
 import { fastFolder } from '../server/test/fast-folder.ts'
 import { startTestPostgres } from '../server/test/postgres.ts'
 import { findUnseen } from '../server/test/seen.ts'
-import { find, findEndToEnd, findTests, isFile, nameOf, pageTests, root, shareProcesses } from './test-files.ts'
+import { find, findEndToEnd, findTests, isFile, nameOf, root, shareProcesses } from './test-files.ts'
 import { runStressed } from './test-stress.ts'
 import { printTimes, readProcessors } from './test-times.ts'
 
@@ -55,16 +55,16 @@ if (totals.failed > 0 || totals.passed === 0 || skippedInCi) process.exitCode = 
 
 async function runTests(): Promise<void> {
   const isDbOnly = args.includes('--db-only')
-  const { unit, pages, others } = findTests(named, { isDbOnly })
+  const { files, pages } = findTests(named, { isDbOnly })
   process.env['PAGE_TESTS'] = pages.join('\n')
-  await runFiles('Unit', unit, { isolation: 'none' })
-  await withPostgres((version) =>
-    runFiles(`With ${version}`, [...(pages.length > 0 ? [pageTests] : []), ...others], {
-      concurrency: Math.max(4, cpus().length),
-      processes: 12,
-      ...(named === undefined && !isDbOnly && { hasToSee: (answer) => !seenSlowly.has(answer) }),
-    }),
-  )
+  const mode: Mode = {
+    concurrency: Math.max(4, cpus().length),
+    processes: 12,
+    ...(named === undefined && !isDbOnly && { hasToSee: (answer) => !seenSlowly.has(answer) }),
+  }
+  if (files.some((file) => file.endsWith('.db.test.ts')))
+    await withPostgres((version) => runFiles(`With ${version}`, files, mode))
+  else await runFiles('Without a database', files, mode)
   const leftOut = findEndToEnd().map(nameOf)
   console.log(
     `\nLeft out, because they need a whole server, a browser, containers or minutes (npm run e2e): ${leftOut.join(', ')}`,
@@ -114,7 +114,6 @@ async function runEndToEnd(): Promise<void> {
 interface Mode {
   /** What of all that the contract declares has to be seen. */
   readonly hasToSee?: (answer: string) => boolean
-  readonly isolation?: 'none' | 'process'
   readonly concurrency?: number
   /** In how many processes those share one that can. Without: each has its own. */
   readonly processes?: number

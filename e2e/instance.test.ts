@@ -2,7 +2,7 @@
 // that was killed. The second data directory stands for the second machine.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { copyFileSync, existsSync, openSync, statSync, truncateSync, writeSync } from 'node:fs'
+import { copyFileSync, existsSync, openSync, readFileSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -143,7 +143,10 @@ test('an instance is restored on an empty machine: everybody signs in, every bot
   await assertRefused('restore', archive, { dataDir, words: /not empty/ })
   receiver.answer = () => 200
   await rescue.start()
-  beforeEnd(() => rescue.close())
+  beforeEnd(async () => {
+    await rescue.removeBots() // those of the owner, whom it does not know to have any
+    await rescue.close()
+  })
   rescue.owns(otherKey)
   // Everybody signs in: by the keys of before, and anew, to the same account.
   assert.equal((await rescue.ask('GET /me')).status, 200)
@@ -205,10 +208,15 @@ async function showRefusals(dataDir: string): Promise<void> {
 
 /** Whatever a killed one leaves, no server starts on it, and the next restore begins anew. */
 async function showKills(dataDir: string): Promise<void> {
-  for (const sign of ['restore.json', 'restore-database', 'postgres-18']) {
+  const postgres = join(dataDir, 'postgres-18/postmaster.pid')
+  const signs: (() => boolean)[] = [
+    () => existsSync(join(dataDir, 'restore.json')),
+    () => existsSync(join(dataDir, 'restore-database')),
+    () => existsSync(postgres) && readFileSync(postgres, 'utf8').includes('ready'), // and about to be filled
+  ]
+  for (const isReached of signs) {
     const restoring = start('restore', archive, { dataDir })
-    while (!existsSync(join(dataDir, sign)) && restoring.child.exitCode === null) await sleep(1)
-    if (sign === 'postgres-18') await sleep(500)
+    while (!isReached() && restoring.child.exitCode === null) await sleep(1)
     restoring.child.kill('SIGKILL')
     assert.equal(await restoring.exited, 'SIGKILL', restoring.output())
     const refused = launch({ dataDir })

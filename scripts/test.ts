@@ -30,10 +30,10 @@ const seenSlowly = new Set([
   'downloadByLink 416 range_not_satisfiable',
   'rollBack 202',
 ])
-// They measure how late others are.
-const needMachine = new Set(['many', 'hostile'])
+// They measure how late others are, or run several files at once themselves.
+const needMachine = new Set(['many', 'hostile', 'external'])
 // They take longest: begun last, they would run alone at the end.
-const longest = 'external dashboard start webhooks hosting attacks crash backups instance codehost'.split(' ')
+const longest = 'dashboard start webhooks hosting attacks crash backups instance codehost'.split(' ')
 
 // Most of what a test process does at first is to compile what the one before it has compiled.
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/compile')
@@ -95,15 +95,15 @@ async function runSoak(name: string | undefined): Promise<void> {
   await runFiles(`Soak: ${name}`, files, { concurrency: 1 })
 }
 
-/** Four at once, because they mostly wait; then those that measure the machine. */
+/** Three at once, because they mostly wait; then those that need the machine for themselves. */
 async function runEndToEnd(): Promise<void> {
   const files = findEndToEnd(named)
   const rank = (file: string) => (longest.indexOf(nameOf(file)) + longest.length + 1) % (longest.length + 1)
   const together = files.filter((file) => !needMachine.has(nameOf(file))).toSorted((a, b) => rank(a) - rank(b))
   if (together.some((file) => file.endsWith('.db.test.ts'))) {
     const hasToSee = (answer: string) => seenSlowly.has(answer)
-    await withPostgres(() => runFiles('End to end', together, { concurrency: 4, hasToSee }))
-  } else await runFiles('End to end', together, { concurrency: 4 })
+    await withPostgres(() => runFiles('End to end', together, { concurrency: 3, hasToSee }))
+  } else await runFiles('End to end', together, { concurrency: 3 })
   await runFiles(
     'End to end, one by one',
     files.filter((file) => needMachine.has(nameOf(file))),

@@ -326,7 +326,7 @@ describe('a subscription', () => {
     const { answer: usual } = receiver
     receiver.answer = async (hit, response) => {
       if (hit.path !== path) return usual(hit, response)
-      await new Promise((resolve) => setTimeout(resolve, 30))
+      await until('four at once', () => receiver.at(path).length >= 4)
       return 200
     }
     await Promise.all(Array.from({ length: 30 }, () => crash(server, person)))

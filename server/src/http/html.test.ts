@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { html } from './html.ts'
 
+const escaped = '&lt;script&gt;alert(&quot;1&quot; &amp; &#39;2&#39;)&lt;/script&gt;'
+
 test('every value is escaped, in text and in attributes', () => {
   const evil = `<script>alert("1" & '2')</script>`
   assert.equal(html`<p title="${evil}">${evil}</p>`.text, `<p title="${escaped}">${escaped}</p>`)
 })
-
-const escaped = '&lt;script&gt;alert(&quot;1&quot; &amp; &#39;2&#39;)&lt;/script&gt;'
 
 test('HTML inside HTML stays, lists are joined, nothing is nothing', () => {
   assert.equal(

@@ -165,7 +165,7 @@ function makeTools(): void {
   }
   const curl = execFileSync('sh', ['-c', 'command -v curl'], { env, encoding: 'utf8' }).trim()
   add('curl', `${curl} --fail-with-body --silent --show-error`)
-  add('botberth', `${process.execPath} ${join(root, 'cli/src/main.ts')}`)
+  add('botberth', `'${process.execPath}' '${join(root, 'cli/src/main.ts')}'`)
   env['PATH'] = `${tools}:${env['PATH']}`
   symlinkSync(join(root, 'node_modules'), join(scratch, 'node_modules'))
   writeFileSync(

@@ -18,11 +18,14 @@ export async function launchBrowser(): Promise<Browser> {
   return browser
 }
 
+// What fades has another colour on its way; what moves without end is none of that.
+const settle = `Promise.all(document.getAnimations().filter(({ effect }) => effect.getComputedTiming().endTime < Infinity).map(({ finished }) => finished.catch(() => 'it was replaced'))).then(() => true)`
 // A page that stays keeps what was put into it before.
 const run = `if (!window.axe) { ${axe.source} }; axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 200)).join(' | ')))`
 
 /** What axe finds, and whether the page is wider than the window. */
 export async function findProblems(page: Page): Promise<string[]> {
+  await page.evaluate(settle)
   // Past the page's own policy, which lets no foreign script in.
   const session = await page.context().newCDPSession(page)
   const { result } = await session.send('Runtime.evaluate', {

@@ -7,7 +7,7 @@
 // TEST_DATABASE_URL, but for those that ask it nothing new.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
@@ -40,6 +40,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/compile')
 const args = process.argv.slice(2)
 const named = args.find((arg) => !arg.startsWith('--'))
 const totals = { passed: 0, failed: 0, skipped: 0 }
+const failures: string[] = []
 const startedAt = Date.now()
 
 if (args.includes('--stress')) process.exit((await runStressed(args.filter((arg) => arg !== '--stress'))) > 0 ? 1 : 0)
@@ -47,6 +48,8 @@ else if (args.includes('--soak')) await runSoak(named)
 else if (args.includes('--e2e')) await runEndToEnd()
 else await runTests()
 
+// Again, at the end, where people and logs that were cut look first.
+for (const failure of failures) console.error(`\n✖ ${failure}`)
 console.log(`\nTook ${Math.round((Date.now() - startedAt) / 1000)} s.`)
 console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 const skippedInCi = process.env['CI'] && totals.skipped > 0
@@ -69,6 +72,11 @@ async function runTests(): Promise<void> {
   console.log(
     `\nLeft out, because they need a whole server, a browser, containers or minutes (npm run e2e): ${leftOut.join(', ')}`,
   )
+}
+
+function describe(error: Error): string {
+  const { message } = error.cause instanceof Error ? error.cause : error
+  return message.split('\n').slice(0, 30).join('\n').slice(0, 3_000).replaceAll(/^/gm, '  ')
 }
 
 async function withPostgres(work: (version: string) => Promise<void>): Promise<void> {
@@ -135,11 +143,11 @@ async function runFiles(title: string, files: readonly string[], mode: Mode): Pr
     if (skip !== undefined || todo !== undefined) totals.skipped++
     else totals.passed++
   })
-  events.on('test:fail', ({ name, nesting, details }) => {
-    const isOnlyOfOthers =
-      (details.error as { failureType?: string }).failureType === 'subtestsFailed' &&
-      (details.type === 'suite' || isFile(name, nesting))
-    if (!isOnlyOfOthers) totals.failed++
+  events.on('test:fail', ({ name, file, details }) => {
+    const error = details.error as Error & { failureType?: string }
+    if (error.failureType === 'subtestsFailed') return
+    totals.failed++
+    failures.push(`${file === undefined ? '' : `${relative(root, file)}: `}${name}\n${describe(error)}`)
   })
   const times: { file: string; ms: number }[] = []
   const noteTime = ({

@@ -8,6 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const busyLoops = 4
 const cores = 0.5
 const periodUs = 100_000
+// Ends by itself when we were killed.
+const busyLoop = 'const { ppid } = process; for (let turn = 1; turn % 1e8 || process.ppid === ppid; turn++);'
 
 /** How many of the runs failed. */
 export async function runStressed(args: readonly string[]): Promise<number> {
@@ -25,16 +27,14 @@ export async function runStressed(args: readonly string[]): Promise<number> {
 
 async function runTests(args: readonly string[], group?: string): Promise<boolean> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'test.ts'), ...args], { stdio: 'inherit' })
-  if (group !== undefined) writeFileSync(join(group, 'cgroup.procs'), String(child.pid))
+  if (group !== undefined) writeFileSync(join(group, 'cgroup.procs'), String(child.pid), { flag: 'r+' })
   const [code] = (await once(child, 'exit')) as [number | null]
   return code === 0
 }
 
 async function besideBusyLoops(work: () => Promise<boolean>): Promise<boolean> {
   console.log(`\nBeside ${busyLoops} busy loops`)
-  const loops = Array.from({ length: busyLoops }, () =>
-    spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
-  )
+  const loops = Array.from({ length: busyLoops }, () => spawn(process.execPath, ['-e', busyLoop], { stdio: 'ignore' }))
   try {
     return await work()
   } finally {
@@ -60,23 +60,21 @@ async function inGroup(group: string, work: () => Promise<boolean>): Promise<boo
 
 /** A control group of version 2 or 1 with that much processor time; undefined: this machine has none for us. */
 function makeGroup(): string | undefined {
-  const name = `botberth-stress-${process.pid}`
-  for (const [root, file, value] of [
-    ['/sys/fs/cgroup', 'cpu.max', `${cores * periodUs} ${periodUs}`],
-    ['/sys/fs/cgroup/cpu', 'cpu.cfs_quota_us', String(cores * periodUs)],
-  ] as const) {
-    const group = join(root, name)
-    try {
-      mkdirSync(group)
-    } catch {
-      continue // another version, or not ours to change
-    }
-    try {
-      writeFileSync(join(group, file), value)
-      return group
-    } catch {
-      rmdirSync(group) // without this controller
-    }
+  // Where there is version 1, the folder above is one in memory, which takes any file and limits nothing.
+  const [root, file, value] = existsSync('/sys/fs/cgroup/cgroup.controllers')
+    ? ['/sys/fs/cgroup', 'cpu.max', `${cores * periodUs} ${periodUs}`]
+    : ['/sys/fs/cgroup/cpu', 'cpu.cfs_quota_us', String(cores * periodUs)]
+  const group = join(root, `botberth-stress-${process.pid}`)
+  try {
+    mkdirSync(group)
+  } catch {
+    return undefined // not ours to change
   }
-  return undefined
+  try {
+    writeFileSync(join(group, file), value, { flag: 'r+' })
+    return group
+  } catch {
+    rmdirSync(group) // without this controller
+    return undefined
+  }
 }

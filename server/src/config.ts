@@ -179,9 +179,9 @@ export const variables = {
   }),
   MIN_READY_SECONDS: variable({
     default: '`3`',
-    takes: 'a number from 0.1 to 600',
+    takes: 'a number from 0.1 to 30',
     text: 'How long a new release, or a restored bot, has to stay up before it replaces the one before it for good.',
-    parse: (value) => (/^\d{1,3}(\.\d)?$/.test(value) && inRange(Number(value), 0.1, 600) ? Number(value) : undefined),
+    parse: (value) => (/^\d{1,2}(\.\d)?$/.test(value) && inRange(Number(value), 0.1, 30) ? Number(value) : undefined),
   }),
   RUNTIME: variable({
     default: '`process`',

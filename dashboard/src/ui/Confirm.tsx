@@ -31,7 +31,8 @@ export function Confirm({ isOpen, onClose, title, text, details, button, name, a
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (isReady) action.run()
+    // It still fades when it is closed.
+    if (isOpen && isReady) action.run()
   }
   return (
     <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ 'aria-label': t.common.close }}>

@@ -35,7 +35,8 @@ export function ErrorCard({ error, title, onRetry }: Props) {
         <List size="sm" mt="xs">
           {known.errors.map(({ pointer, detail }) => (
             <List.Item key={pointer + detail}>
-              {nameOf(pointer, t)}: {detail}
+              {pointer !== '' && `${nameOf(pointer, t)}: `}
+              {detail}
             </List.Item>
           ))}
         </List>

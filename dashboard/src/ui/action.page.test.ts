@@ -1,6 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { button, field, fill, goOnUntil, open, screen, settle, t, until, user } from '../../test/page.ts'
+import {
+  button,
+  dialog,
+  field,
+  fill,
+  goOnUntil,
+  open,
+  screen,
+  settle,
+  t,
+  until,
+  user,
+  visit,
+  within,
+} from '../../test/page.ts'
 import { refuse, server } from '../../test/server.ts'
 
 const doubled = [
@@ -62,4 +76,46 @@ test('an action that was refused says why, and can be tried again', async () => 
   server.reset()
   await user.click(button(t.power.deploy))
   await until(() => server.callsOf('createDeployment').length === 1)
+})
+
+test('an internal error leaves it open whether it was done: the next try has the same Idempotency-Key', async () => {
+  await open('/bots/bot_1/backups')
+  server.answer('createBackup', () => refuse('internal'))
+  await user.click(button(t.backups.create))
+  await goOnUntil(() => document.querySelector('#content .failure') !== null)
+  const before = server.callsOf('createBackup').length
+  await user.click(button(t.backups.create))
+  await goOnUntil(() => server.callsOf('createBackup').length > before && !button(t.backups.create).disabled)
+  const keys = server.callsOf('createBackup').map(({ headers }) => headers['idempotency-key'])
+  assert.equal(new Set(keys).size, 1)
+})
+
+test('a dialog that was closed while its request is under way shows that when it opens again', async () => {
+  await open('/bots/bot_1/settings')
+  server.answer('deleteBot', ({ params: { id } }) => ({ id, deleted: true as const }))
+  const release = server.hold('deleteBot')
+  const ask = async () => {
+    await user.click(button(t.settings.delete))
+    const asked = await dialog()
+    await fill(within(asked).getByRole('textbox'), 'pingpong')
+    return within(asked)
+  }
+  await user.click((await ask()).getByRole('button', { name: t.settings.delete }))
+  await until(() => server.waiting > 0)
+  await user.click((await dialog()).querySelector('button[type=button]') ?? document.body)
+  await until(() => document.querySelector('[role=dialog]') === null)
+  const again = (await ask()).getByRole('button', { name: t.settings.delete })
+  assert.equal(again.dataset['loading'], 'true')
+  release()
+  await until(() => server.callsOf('deleteBot').length === 1)
+})
+
+test('the filter of bots is what the address says, whoever changes it', async () => {
+  await open('/bots?q=nothing')
+  assert.equal(field(t.bots.filter).value, 'nothing')
+  await visit('/bots')
+  await until(() => field(t.bots.filter).value === '')
+  await fill(field(t.bots.filter), 'typed')
+  await until(() => location.search.includes('typed'))
+  assert.equal(field(t.bots.filter).value, 'typed')
 })

@@ -1,10 +1,13 @@
-import { ConnectionError } from '@botberth/sdk'
+import { BotberthError, ConnectionError } from '@botberth/sdk'
 import { notifications } from '@mantine/notifications'
 import { useMutation } from '@tanstack/react-query'
 import { useRef } from 'react'
 import { queryClient } from '../query-client.ts'
 import { randomId } from '../random-id.ts'
 import { withSession } from '../session.ts'
+
+// Whoever does the same thing later than this wants it done once more.
+const unsureMs = 120_000
 
 interface Options<T, A> {
   /** What it changes, by the beginning of the names in `queries.ts`. */
@@ -35,10 +38,12 @@ export function useAction<T, A = void>(
   // Set at once: the second click of a double click comes before the button is drawn as disabled.
   const isBusy = useRef(false)
   // When a response was lost, nobody knows whether it was done: the same thing tried again has the same key.
-  const unsure = useRef<{ readonly wanted: string; readonly idempotencyKey: string }>(undefined)
+  const unsure = useRef<{ readonly wanted: string; readonly idempotencyKey: string; readonly at: number }>(undefined)
   const intentOf = (input: A): Intent => {
     const wanted = JSON.stringify(input) ?? ''
-    if (unsure.current?.wanted !== wanted) unsure.current = { wanted, idempotencyKey: randomId() }
+    const at = performance.now()
+    if (unsure.current?.wanted !== wanted || at - unsure.current.at > unsureMs)
+      unsure.current = { wanted, idempotencyKey: randomId(), at }
     return { idempotencyKey: unsure.current.idempotencyKey }
   }
   const { mutate, isPending, error, reset } = useMutation({
@@ -50,7 +55,7 @@ export function useAction<T, A = void>(
     },
     onSettled: (_answer, problem) => {
       isBusy.current = false
-      if (!(problem instanceof ConnectionError)) unsure.current = undefined
+      if (!isLost(problem)) unsure.current = undefined
     },
   })
   const run = (input: A) => {
@@ -58,7 +63,16 @@ export function useAction<T, A = void>(
     isBusy.current = true
     mutate(input)
   }
-  return { run, isRunning: isPending, error: error ?? undefined, reset }
+  // While it runs it stays what it is: a dialog that was closed meanwhile would open with a button that does nothing.
+  const resetIfDone = () => {
+    if (!isBusy.current) reset()
+  }
+  return { run, isRunning: isPending, error: error ?? undefined, reset: resetIfDone }
+}
+
+/** Whether it may have been done all the same. A proxy in between answers 502 or 504 for a server that is restarted. */
+function isLost(problem: unknown): boolean {
+  return problem instanceof ConnectionError || (problem instanceof BotberthError && problem.status >= 500)
 }
 
 /** For a question that is over with the answer, because the page itself shows how it goes. */

@@ -7,11 +7,12 @@ export function errorAt(error: unknown, pointer: string): string | undefined {
   return error.errors.find((one) => one.pointer === pointer)?.detail
 }
 
-/** What a field is called on the page; one that no page has keeps the name of the API. */
+/** What a field is called on the page, and which one of a list; one that no page has keeps the name of the API. */
 export function nameOf(pointer: string, { errors }: Texts): string {
-  const path = pointer
-    .split('/')
-    .slice(1)
-    .filter((part) => !/^\d+$/.test(part))
-  return errors.fields[path.join('.')] ?? path.join('.')
+  const parts = pointer.split('/').slice(1)
+  const isIndex = (part: string) => /^\d+$/.test(part)
+  const path = parts.filter((part) => !isIndex(part)).join('.')
+  const name = errors.fields[path] ?? path
+  const index = parts.find(isIndex)
+  return index === undefined ? name : `${name} (${Number(index) + 1})`
 }

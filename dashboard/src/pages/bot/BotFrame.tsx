@@ -41,7 +41,7 @@ export function BotFrame() {
       <Loaded query={query} lines={6}>
         {(bot) => (
           <Stack gap="md">
-            <Head bot={bot} />
+            <Head key={bot.id} bot={bot} />
             <Expiry bot={bot} />
             <Tabs botId={bot.id} />
             <Outlet />

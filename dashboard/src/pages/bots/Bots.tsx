@@ -3,7 +3,7 @@ import { Button, Checkbox, Group, NativeSelect, Paper, Table, Text, TextInput, u
 import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { api } from '../../api.ts'
 import { useRowKeys } from '../../hotkeys.ts'
 import { botsQuery, historyQuery } from '../../queries.ts'
@@ -58,16 +58,24 @@ function BotTable({ bots }: { bots: readonly Bot[] }) {
   // Narrower ones hide that column, and then nothing has to be asked for.
   const hasSparks = useMediaQuery(`(min-width: ${breakpoints.md})`, false, { getInitialValueInEffect: false })
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  // The address follows a moment later than fast typing.
+  // The address follows a moment later than fast typing. Others change it too: a link, the way back.
   const [q, setQ] = useState(search.q ?? '')
+  const written = useRef(search.q)
+  useEffect(() => {
+    if (search.q === written.current) return
+    written.current = search.q
+    setQ(search.q ?? '')
+  }, [search.q])
   const shown = selectBots(bots, { ...search, q })
   const change = (next: typeof search) => void navigate({ search: (now) => ({ ...now, ...next }), replace: true })
   const filter = (text: string) => {
     setQ(text)
+    written.current = text || undefined
     change({ q: text || undefined })
   }
   const clear = () => {
     setQ('')
+    written.current = undefined
     change({ q: undefined, state: undefined })
   }
   const chosen = shown.filter(({ id }) => selected.has(id))

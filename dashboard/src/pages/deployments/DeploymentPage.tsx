@@ -78,9 +78,11 @@ function Content({ deployment }: { deployment: Deployment }) {
 function Outcome({ deployment }: { deployment: Deployment }) {
   const t = useTexts()
   const navigate = useNavigate()
-  const { id, botId, status, error } = deployment
+  const { id, botId, status, error, createdAt } = deployment
   const { data: bot } = useQuery(botQuery(botId))
-  const currentId = useCurrentDeployment(botId)
+  const current = useCurrentDeployment(botId)
+  // One that has just succeeded is not in the list yet.
+  const isReplaced = current !== undefined && current.id !== id && current.createdAt > createdAt
   const wasUnderWay = useRef(isUnderWay(status))
   const isJumping = status === 'succeeded' && wasUnderWay.current
   useTimeout(() => void navigate({ to: '/bots/$botId/logs', params: { botId } }), isJumping ? jumpMs : undefined)
@@ -89,9 +91,9 @@ function Outcome({ deployment }: { deployment: Deployment }) {
       <Alert color="green" icon={<Icon name="check" />} title={t.deployments.succeeded}>
         <Group justify="space-between">
           <Group gap="xs">
-            {currentId === id && <Text size="sm">{t.deployments.currentHint}</Text>}
-            {currentId === id && bot && <StateBadge state={bot.server.state} />}
-            {currentId !== undefined && currentId !== id && <Text size="sm">{t.deployments.replaced}</Text>}
+            {current && !isReplaced && <Text size="sm">{t.deployments.currentHint}</Text>}
+            {current && !isReplaced && bot && <StateBadge state={bot.server.state} />}
+            {isReplaced && <Text size="sm">{t.deployments.replaced}</Text>}
             {isJumping && <Text size="sm">{t.deployments.opensSoon}</Text>}
           </Group>
           <LinkButton to="/bots/$botId/logs" params={{ botId }} size="xs">

@@ -29,7 +29,7 @@ export function Deployments() {
   const { page = 1 } = route.useSearch()
   const navigate = route.useNavigate()
   const query = useQuery(deploymentsQuery(botId, page))
-  const currentId = useCurrentDeployment(botId)
+  const currentId = useCurrentDeployment(botId)?.id
   useRowKeys()
   const [target, setTarget] = useState<Deployment>()
   return (

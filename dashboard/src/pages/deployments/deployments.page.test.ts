@@ -111,12 +111,22 @@ test('only the deployment that serves is marked as current, and a rollback is ma
   assert.doesNotMatch(textOf(content()), /\blive\b/i)
 })
 
+const later = '2026-06-01T00:00:00.000Z'
+
 test('a succeeded deployment that was replaced says so, and never that it runs', async () => {
   server.answer('getDeployment', () => makeDeployment({ id: 'dep_1' }))
-  answerList(makeDeployment({ id: 'dep_2' }), makeDeployment({ id: 'dep_1' }))
+  answerList(makeDeployment({ id: 'dep_2', createdAt: later }), makeDeployment({ id: 'dep_1' }))
   await open('/bots/bot_1/deployments/dep_1')
   await screen.findByText(t.deployments.replaced)
   assert.doesNotMatch(textOf(content()), /is live|release runs/)
+})
+
+test('a deployment that has just succeeded is the current one, although the list does not have it yet', async () => {
+  server.answer('getDeployment', () => makeDeployment({ id: 'dep_2', createdAt: later }))
+  answerList(makeDeployment({ id: 'dep_1' }))
+  await open('/bots/bot_1/deployments/dep_2')
+  await screen.findByText(t.deployments.currentHint)
+  assert.equal(screen.queryByText(t.deployments.replaced), null)
 })
 
 test('the current deployment of a crashed bot says that the bot crashed', async () => {

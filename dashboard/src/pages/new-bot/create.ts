@@ -25,13 +25,15 @@ export function useCreateBot(): Action<NewBotInput> {
   })
 }
 
-// What was made when a later step failed: trying again must not make a second bot.
-const halfMade = new Map<string, string>()
+// What was made, or may have been, when this or a later step failed: trying again must not make a second bot.
+const halfMade = new Map<string, { readonly idempotencyKey: string; readonly botId?: string }>()
 
 async function create({ body, variables = [], repo, isDeployed }: NewBotInput, { idempotencyKey }: Intent) {
   const wanted = JSON.stringify(body)
-  const botId = halfMade.get(wanted) ?? (await api.bots.create(body, { idempotencyKey })).id
-  halfMade.set(wanted, botId)
+  const begun = halfMade.get(wanted) ?? { idempotencyKey }
+  halfMade.set(wanted, begun)
+  const botId = begun.botId ?? (await api.bots.create(body, begun)).id
+  halfMade.set(wanted, { ...begun, botId })
   if (repo) await api.codehost.connectRepo({ ...repo, botId })
   if (variables.length > 0) await api.variables.replace(botId, { variables })
   const deployment = isDeployed

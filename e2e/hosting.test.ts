@@ -130,9 +130,11 @@ describe('hosting', { concurrency: 4 }, () => {
     const { url } = await git.addRepo('database', project('database', 'one'))
     const botId = await host.makeBot({ type: 'git', gitUrl: url })
     for (const step of ['building', 'starting']) {
+      const gate = holdUp(step, 'database')
       const id = await host.askToDeploy(botId)
       await until(step, async () => (await host.ask(`GET /deployments/${id}`)).body['status'] === step)
       process.kill(postmasterPid(host.dataDir), 'SIGKILL')
+      gate.open()
       await until('the database to be back', async () => (await host.ask('GET /bots')).status === 200)
       assert.equal((await host.untilDeployed(id))['status'], 'succeeded', step)
     }
@@ -217,9 +219,10 @@ describe('hosting', { concurrency: 4 }, () => {
     const killed = await host.ask(`POST /servers/${botId}/power`, { signal: 'start' })
     assert.equal(killed.body['state'], 'starting')
     await until('the third run', () => host.runsOf(botId).length === 3)
+    const asked = await countAsked()
     await host.ask(`POST /servers/${botId}/kill`)
-    const isOffline = async () => (await host.stateOf(botId))['state'] === 'offline'
-    await until('it to be offline, without the ten seconds of grace', isOffline, 5_000)
+    await until('it to be offline', async () => (await host.stateOf(botId))['state'] === 'offline')
+    assert.equal(await countAsked(), asked, 'killed, not asked to end')
     await host.close()
   })
 })

@@ -8,9 +8,9 @@ const pageTests = join(root, 'dashboard/test/pages.ts')
 
 const slow = /\.slow(\.db)?\.test\.ts$/
 
-/** They start processes, measure memory or hold a file system: each has its own process, as bots have. */
+/** They start processes, measure memory, hold a file system or move the clock of ids: each has its own process. */
 const alone =
-  /\/dashboard\/test\/|\/runtime\/|\/instance\/|\/archive\.test|\/(send|output|beneath|event-holder|log-store|run|names|log-feed)\.test\.ts$/
+  /\/dashboard\/test\/|\/runtime\/|\/instance\/|\/archive\.test|\/(send|output|beneath|event-holder|log-store|run|names|log-feed)\.test\.ts$|\/retention\.db/
 
 /** Without a database, but not pure: they start servers, git or threads. */
 const needProcesses = /\/backups\/|\/source\/(git|git-url)\.test|\/client\.test\.ts$/

@@ -15,6 +15,7 @@ import { fastFolder } from '../server/test/fast-folder.ts'
 import { startTestPostgres } from '../server/test/postgres.ts'
 import { findUnseen } from '../server/test/seen.ts'
 import { find, findEndToEnd, findTests, isFile, nameOf, root, shareProcesses } from './test-files.ts'
+import { Proof } from './test-proof.ts'
 import { runStressed } from './test-stress.ts'
 import { printTimes, readProcessors } from './test-times.ts'
 
@@ -63,6 +64,7 @@ async function runTests(): Promise<void> {
   const mode: Mode = {
     concurrency: Math.max(4, cpus().length),
     processes: 12,
+    pages,
     ...(named === undefined && !isDbOnly && { hasToSee: (answer) => !seenSlowly.has(answer) }),
   }
   if (files.some((file) => file.endsWith('.db.test.ts')))
@@ -72,6 +74,11 @@ async function runTests(): Promise<void> {
   console.log(
     `\nLeft out, because they need a whole server, a browser, containers or minutes (npm run e2e): ${leftOut.join(', ')}`,
   )
+}
+
+function fail(what: string): void {
+  totals.failed++
+  failures.push(what)
 }
 
 function describe(error: Error): string {
@@ -125,6 +132,8 @@ interface Mode {
   readonly concurrency?: number
   /** In how many processes those share one that can. Without: each has its own. */
   readonly processes?: number
+  /** What one of the files runs for others. */
+  readonly pages?: readonly string[]
 }
 
 async function runFiles(title: string, files: readonly string[], mode: Mode): Promise<void> {
@@ -134,10 +143,13 @@ async function runFiles(title: string, files: readonly string[], mode: Mode): Pr
   const scratch = mkdtempSync(join(fastFolder(), 'botberth-test-'))
   process.env['TEST_SCRATCH'] = scratch
   if (args.includes('--times')) process.env['TEST_TIMES'] = scratch
-  const { hasToSee, processes, ...options } = mode
+  const { hasToSee, processes, pages = [], ...options } = mode
   const started =
     processes === undefined ? files : shareProcesses(files, { folder: join(scratch, 'groups'), processes })
   const events = run({ files: started, cwd: root, timeout: fileTimeoutMs, ...options })
+  const proof = new Proof()
+  events.on('test:pass', (event) => proof.note(event))
+  events.on('test:fail', (event) => proof.note(event))
   events.on('test:pass', ({ name, nesting, skip, todo, details }) => {
     if (details.type === 'suite' || isFile(name, nesting)) return
     if (skip !== undefined || todo !== undefined) totals.skipped++
@@ -146,8 +158,7 @@ async function runFiles(title: string, files: readonly string[], mode: Mode): Pr
   events.on('test:fail', ({ name, file, details }) => {
     const error = details.error as Error & { failureType?: string }
     if (error.failureType === 'subtestsFailed') return
-    totals.failed++
-    failures.push(`${file === undefined ? '' : `${relative(root, file)}: `}${name}\n${describe(error)}`)
+    fail(`${file === undefined ? '' : `${relative(root, file)}: `}${name}\n${describe(error)}`)
   })
   const times: { file: string; ms: number }[] = []
   const noteTime = ({
@@ -168,10 +179,10 @@ async function runFiles(title: string, files: readonly string[], mode: Mode): Pr
   })
   const before = readProcessors()
   await pipeline(events.compose(new spec()), process.stdout, { end: false })
+  for (const problem of proof.findMissing([...files, ...pages], started)) fail(problem)
   if (args.includes('--times')) printTimes(title, times, { folder: scratch, before })
   for (const answer of hasToSee ? findUnseen(scratch).filter(hasToSee) : []) {
-    console.error(`✖ the contract declares what no test has seen: ${answer}`)
-    totals.failed++
+    fail(`the contract declares what no test has seen: ${answer}`)
   }
   rmSync(scratch, { recursive: true, force: true })
 }

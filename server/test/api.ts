@@ -13,7 +13,7 @@ import { Secrets } from '../src/lib/secret.ts'
 import { Work } from '../src/work.ts'
 import { createTestPool } from './db.ts'
 import { inPhase } from './phases.ts'
-import { checkForSecrets, noteText } from './secrets.ts'
+import { checkForSecrets, forgetSecrets, noteText } from './secrets.ts'
 import { noteSeen } from './seen.ts'
 
 /** A clock that stands still until it is moved. `pollMs`: what waits for a time looks again as often. */
@@ -77,6 +77,8 @@ interface Options {
   readonly dashboardDir?: string
 }
 
+let openServers = 0
+
 /** A server on a port of its own, on a database of its own. Closed at the end of the test file. */
 export function startTestServer(options: Options = {}): Promise<TestServer> {
   return inPhase('server', () => start(options))
@@ -122,7 +124,9 @@ async function start({
     for (const { botId } of isClosed ? [] : await work.runtime.list()) await work.runtime.remove(botId)
     await close()
     if (pool.isUp) await checkForSecrets(pool)
+    if (--openServers === 0) forgetSecrets()
   })
+  openServers++
   if (isWorking) await work.start(new AbortController().signal)
   return { url, port, pool, clock, app, work, listening, close }
 }

@@ -5,11 +5,14 @@ import { connect } from 'node:net'
 const silenceMs = 120_000
 
 /**
- * Sends bytes as they are and gives back all that comes until the server closes, or, where the request does not ask it
- * to, until there is one whole answer.
+ * Sends bytes as they are and gives back all that comes until the server closes, or, where it is not expected to, until
+ * there is one whole answer.
  */
-export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
-  const isClosedAfter = bytes.includes('Connection: close')
+export function sendRaw(
+  port: number,
+  bytes: string | Buffer,
+  { isClosedAfter = bytes.includes('Connection: close') } = {},
+): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes))

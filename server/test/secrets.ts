@@ -14,6 +14,12 @@ export function noteText(text: string): void {
   written.push(text)
 }
 
+/** No server is open any more: what comes next is another test file in the same process. */
+export function forgetSecrets(): void {
+  secrets.clear()
+  written.length = 0
+}
+
 /** Looks for every secret in every table, every log line and every error body of this test file. */
 export async function checkForSecrets(pool: Pool): Promise<void> {
   const found = new Set<string>()

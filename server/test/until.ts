@@ -18,8 +18,10 @@ export async function until<T>(
   ask: () => Promise<T | undefined | false> | T | undefined | false,
   /** For what takes more than a minute even there. */
   timeoutMs = limitMs,
+  /** What it has to wait for anyway, on any machine: the limit counts from there. */
+  timerMs = 0,
 ): Promise<T> {
-  const timeout = new LoadAwareTimeout(timeoutMs)
+  const timeout = new LoadAwareTimeout(timeoutMs, timerMs)
   return inPhase('waiting', async () => {
     for (;;) {
       const answer = await ask()
@@ -38,9 +40,15 @@ export async function withinLimit<T>(what: string, promise: Promise<T>, timeoutM
   return settled
 }
 
-/** How long something took, and how long that would have been on an idle machine, for bounds that the product promises. */
-export async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms: number; idleMs: number }> {
-  const timeout = new LoadAwareTimeout(Number.POSITIVE_INFINITY)
+/**
+ * How long something took, and how long that would have been on an idle machine, for bounds that the product promises.
+ * `timerMs`: what it waits for by a timer takes as long on any machine, and `idleMs` is what it took after that.
+ */
+export async function timed<T>(
+  work: () => Promise<T>,
+  timerMs = 0,
+): Promise<{ result: T; ms: number; idleMs: number }> {
+  const timeout = new LoadAwareTimeout(Number.POSITIVE_INFINITY, timerMs)
   const done = new AbortController()
   const watching = (async () => {
     while (!done.signal.aborted) await timeout.pause()
@@ -51,7 +59,7 @@ export async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms:
     const ms = performance.now() - startedAt
     done.abort()
     await watching
-    return { result, ms, idleMs: Math.min(ms, timeout.spentMs) }
+    return { result, ms, idleMs: Math.max(0, Math.min(ms - timerMs, timeout.spentMs)) }
   } finally {
     done.abort()
   }
@@ -59,18 +67,20 @@ export async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms:
 
 /**
  * A limit that grows with the load of the machine: each pause counts for as much as it would have been worth on an idle
- * machine, by how many programs wait for each processor, how late our own timer was, and how fast a processor is.
+ * machine, by how many programs wait for each processor, how late our own timer was, and how fast a processor is. Late by
+ * our own work it is on any machine.
  */
 class LoadAwareTimeout {
   readonly #limitMs: number
   readonly #startedAt = performance.now()
-  #countedAt = this.#startedAt
+  #countedAt: number
   #measuredAt = this.#startedAt
   #spentMs = 0
   #speed = 1
 
-  constructor(limit: number) {
+  constructor(limit: number, timerMs: number) {
     this.#limitMs = limit
+    this.#countedAt = this.#startedAt + timerMs
   }
 
   get spentMs(): number {
@@ -85,14 +95,17 @@ class LoadAwareTimeout {
     const askedAt = performance.now()
     // To ask costs both sides processor time, and what has taken seconds may be noticed a tenth of a second later.
     const pauseMs = Math.min(pollMsMax, Math.max(pollMs, (askedAt - this.#startedAt) / 20))
+    const cpu = process.cpuUsage()
     await sleep(pauseMs)
     const now = performance.now()
+    const { user, system } = process.cpuUsage(cpu)
     if (now - this.#measuredAt > measureEveryMs) {
       this.#speed = Math.max(1, measureSpeed())
       this.#measuredAt = now
     }
-    const late = (now - askedAt) / (2 * pauseMs)
+    const late = (now - askedAt - (user + system) / 1000) / (2 * pauseMs)
     const slowdown = Math.max(1, late, waitingPerProcessor()) * this.#speed
+    if (now < this.#countedAt) return
     this.#spentMs += (now - this.#countedAt) / slowdown
     this.#countedAt = now
   }

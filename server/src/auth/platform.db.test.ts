@@ -232,9 +232,9 @@ test('a platform that does not answer is 504 within 10 seconds', async () => {
   behave()
   token = () => {}
   const server = await startTestServer({ env })
-  const { result, idleMs } = await timed(() => login(server))
+  const { result, idleMs } = await timed(() => login(server), 9_000)
   assert.equal(result.status, 504)
-  assert(idleMs < 10_000, `${idleMs} ms`)
+  assert(idleMs < 1_000, `${idleMs} ms later`)
 })
 
 test('a browser that comes back with an error sees a page, a program a problem', async () => {

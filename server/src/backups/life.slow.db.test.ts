@@ -327,6 +327,11 @@ describe('backups', { concurrency: 4 }, () => {
   })
 })
 
+test('of all these backups and restores no draft is left', async () => {
+  const left = () => ['drafts', 'restores'].flatMap((folder) => readdirSync(join(dataDir, 'backups', folder)))
+  await until('both folders to be empty', () => left().length === 0)
+})
+
 test('daily backups are made while they are wanted, and as many kept as were asked for', async () => {
   const bot = await makeRunning()
   const day = 24 * 60 * 60_000

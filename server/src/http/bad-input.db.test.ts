@@ -95,8 +95,12 @@ const unreadBodies = ['no body', 'an empty object', 'truncated', 'invalid UTF-8'
 const unreadTypes = ['application/json', '', 'not a type;;']
 const unreadQueries = ['?', '?page=1&page=2', '?__proto__=1', '?q=%zz', `?q=${'x'.repeat(8_000)}`]
 
+const triedMethods = new Set<string>()
+
 for (const [name, endpoint] of endpointList) {
-  const readsBody = endpoint.body !== undefined || endpoint.rawBody !== undefined
+  // Of those that do not, one of each method gets everything all the same.
+  const readsBody = endpoint.body !== undefined || endpoint.rawBody !== undefined || !triedMethods.has(endpoint.method)
+  if (endpoint.body === undefined && endpoint.rawBody === undefined) triedMethods.add(endpoint.method)
 
   test(`${name} answers every wrong body as the contract says`, async () => {
     for (const [what, body] of Object.entries(bodies)) {
@@ -212,7 +216,8 @@ test('a body that breaks off or turns into rubbish is answered at once', async (
 })
 
 test('an answer that is under way is not cut short by rubbish behind its request', async () => {
-  const answer = await sendRaw(server.port, 'GET /api/v1/version HTTP/1.1\r\nHost: x\r\n\r\nBROKEN\r\n\r\n')
+  const request = 'GET /api/v1/version HTTP/1.1\r\nHost: x\r\n\r\nBROKEN\r\n\r\n'
+  const answer = await sendRaw(server.port, request, { isClosedAfter: true })
   assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*"apiPrefix":"v1"\}$/)
 })
 

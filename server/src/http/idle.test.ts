@@ -39,6 +39,8 @@ test('a connection is closed when nobody uses it, and not while somebody does', 
   assert.match(idle.text(), /answer/)
   assert.doesNotMatch(idle.text(), /keep-alive: timeout/i)
   assert(asked > 1)
+  busy.socket.write(request)
+  await until('one more answer', () => answered() === asked + 1)
   await Promise.all([busy.closed, slow.closed])
   assert.match(slow.text(), /late/)
   server.close()

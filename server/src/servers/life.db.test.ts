@@ -33,6 +33,12 @@ describe('servers', { concurrency: 3 }, () => {
     const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
     assert.equal((await bot.deploy())['status'], 'succeeded')
     await tellToEnd(bot)
+    // Behind which the bot was looked at, whatever is due by then.
+    const passAnHour = async () => {
+      clock.advance(3_600_000)
+      server.work.supervisor.look(bot.id)
+      await server.work.supervisor.exclusively(bot.id, () => Promise.resolve())
+    }
     const crashesOf = async () => (await bot.events()).filter(({ event }) => event === 'server.crashed')
     for (const [index, waitMs] of [1_000, 2_000, 4_000, 8_000].entries()) {
       await until('the crash', async () => (await crashesOf()).length === index + 1)
@@ -59,11 +65,12 @@ describe('servers', { concurrency: 3 }, () => {
       assert.match(String(lastLog), /last words/)
       assert.equal(botName, 'x')
     }
-    clock.advance(3_600_000)
+    await passAnHour()
+    assert.equal((await bot.events()).length, 6, 'nothing more happened')
     assert.equal((await bot.ask('POST @/power', { signal: 'start' })).body['state'], 'starting')
     await until('a crash after a start', async () => (await bot.events()).length >= 7)
     assert.equal((await bot.ask('POST @/power', { signal: 'stop' })).body['state'], 'offline')
-    clock.advance(3_600_000)
+    await passAnHour()
     const seen = await findServer(server.pool.db, bot.id)
     assert.deepEqual([seen?.wanted, seen?.restart_at], ['offline', null], 'a stop ends the waiting')
     assert.deepEqual([await bot.state(), (await bot.events()).length], ['offline', 7], 'nothing more happened')
@@ -153,7 +160,7 @@ describe('servers', { concurrency: 3 }, () => {
 
   test('a restart that is asked for while a release is on trial is made after it', async () => {
     // Long enough for all that is asked meanwhile, and that on any machine.
-    const { server, ann } = await startHost({ env: { MIN_READY_SECONDS: '5' } })
+    const { server, ann } = await startHost({ env: { MIN_READY_SECONDS: '8' } })
     const { url } = await git.addRepo('early', { 'index.js': "console.log('up'); setInterval(() => {}, 1000)" })
     const bot = await makeBot(server, ann, { type: 'git', gitUrl: url })
     const { body } = await bot.ask('POST /deployments', { botId: bot.id })
@@ -161,6 +168,8 @@ describe('servers', { concurrency: 3 }, () => {
     const [first] = await server.work.runtime.list()
     await bot.ask('PUT @/startup/variable', { key: 'A', value: 'b' })
     await bot.ask('POST @/power', { signal: 'restart' })
+    const { status } = (await bot.ask(`GET /deployments/${String(body['id'])}`)).body
+    assert.equal(status, 'starting', 'it is on trial')
     assert.equal((await bot.ended(body['id']))['status'], 'succeeded')
     await until('the restart', async () => (await bot.lines()).filter((line) => line === 'up').length === 2)
     await bot.untilState('running')

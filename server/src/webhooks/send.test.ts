@@ -124,17 +124,18 @@ const slow: { what: string; url: string; error: string | null; leastMs?: number 
 describe('an attempt ends in time', { concurrency: true }, () => {
   for (const { what, url, error, leastMs = 9_900 } of slow)
     test(`with a receiver that ${what}`, async () => {
-      const { result: outcome, ms, idleMs } = await timed(() => post(url))
+      const { result: outcome, ms, idleMs } = await timed(() => post(url), 10_000)
       assert.equal(outcome.error, error)
-      if (error === 'timeout') assert(ms >= leastMs, `${ms} ms`)
-      assert(idleMs < 10_500, `${idleMs} ms`)
+      if (error === 'timeout') assert(ms >= leastMs && outcome.durationMs >= leastMs, `${ms} ms`)
+      assert(outcome.durationMs <= Math.ceil(ms), `${outcome.durationMs} of ${ms} ms`)
+      assert(idleMs < 500, `${idleMs} ms later`)
     })
 
   test('with a name that nobody answers for', async () => {
     const silent = makeOutgoingAgent(new AddressGuard(loopback, () => new Promise(() => {})))
-    const { result, idleMs } = await timed(() => post('http://receiver.example/', silent))
+    const { result, idleMs } = await timed(() => post('http://receiver.example/', silent), 10_000)
     assert.equal(result.error, 'timeout')
-    assert(idleMs < 10_500, `${idleMs} ms`)
+    assert(idleMs < 500, `${idleMs} ms later`)
     await silent.destroy()
   })
 
@@ -146,18 +147,18 @@ describe('an attempt ends in time', { concurrency: true }, () => {
       const found = sleep(afterMs, [{ address: '127.0.0.1', family: 4 }])
       const late = makeOutgoingAgent(new AddressGuard(loopback, () => found))
       const { port } = new URL(await say(() => {}))
-      const { result, ms, idleMs } = await timed(() => post(`http://receiver.example:${port}/`, late))
+      const { result, ms, idleMs } = await timed(() => post(`http://receiver.example:${port}/`, late), 10_000)
       assert.equal(result.error, 'timeout')
-      assert(ms >= leastMs && idleMs < 10_500, `${ms} ms`)
+      assert(ms >= leastMs && idleMs < 500, `${ms} ms`)
       await late.destroy()
     })
 
   test('with a receiver that reads nothing of what it is sent', async () => {
     const port = await open(createServer((socket) => void socket.pause()))
     const large = Buffer.alloc(32 * 1024 * 1024)
-    const { result, idleMs } = await timed(() => post(`http://127.0.0.1:${port}/`, agent, large))
+    const { result, idleMs } = await timed(() => post(`http://127.0.0.1:${port}/`, agent, large), 10_000)
     assert.equal(result.error, 'timeout')
-    assert(idleMs < 10_500, `${idleMs} ms`)
+    assert(idleMs < 500, `${idleMs} ms later`)
   })
 })
 

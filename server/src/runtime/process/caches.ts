@@ -13,6 +13,8 @@ const sharedBytesMax = 10 * 1024 * mebibyte
 /** Of one bot: a rollback or two, and whatever it went back and forth between. */
 const ownMax = 5
 const unusedMaxMs = 14 * 86_400_000
+/** Beside the ids of bots, in the lock. */
+const ofAll = ''
 
 interface Use {
   readonly botId: string
@@ -30,15 +32,18 @@ export async function pruneCaches(folders: Folders, use: Use): Promise<void> {
   const noteOwn = () => lock.run(botId, () => noteMounted(folders, botId))
   await noteOwn()
   await prune(folders.ownCaches(botId), { open, max: ownMax, listUsed: noteOwn })
-  await measureNew(folders)
-  await prune(folders.caches, {
-    open,
-    max: sharedMax,
-    sizes: { of: await readSizes(folders), bytesMax },
-    listUsed: () => listShared(folders, { openDisk, lock }),
+  // One at a time: what another bot's has begun to write down would be taken for left over.
+  await lock.run(ofAll, async () => {
+    await measureNew(folders)
+    await prune(folders.caches, {
+      open,
+      max: sharedMax,
+      sizes: { of: await readSizes(folders), bytesMax },
+      listUsed: () => listShared(folders, { openDisk, lock }),
+    })
+    const left = new Set(await readdir(folders.caches))
+    for (const key of await readdir(folders.cacheSizes)) if (!left.has(key)) await rm(join(folders.cacheSizes, key))
   })
-  const left = new Set(await readdir(folders.caches))
-  for (const key of await readdir(folders.cacheSizes)) if (!left.has(key)) await rm(join(folders.cacheSizes, key))
 }
 
 /** Whether there is room for more of them. */

@@ -255,6 +255,17 @@ test('shared caches are bounded in size: spare ones go, and where all are in use
   await runtime.close()
 })
 
+test('several bots whose old releases go at once get along with what is known of shared caches', async () => {
+  const { open, dataDir } = makeHost('shim')
+  const runtime = open()
+  const keys = Array.from({ length: 20 }, (_, index) => `k${index}`)
+  for (const key of keys) mkdirSync(join(dataDir, 'dependencies', key))
+  const bots = Array.from({ length: 8 }, () => newId('bot', new Date()))
+  await Promise.all(bots.map((botId) => runtime.removeReleases(botId, () => Promise.resolve([]))))
+  assert.deepEqual(readdirSync(join(dataDir, 'dependency-sizes')).toSorted(), keys.toSorted())
+  await runtime.close()
+})
+
 test('what a release has stays although nobody wrote that down, as earlier versions did not', async () => {
   const { dataDir } = makeHost('shim')
   const runtime = new ProcessRuntime({ dataDir, sandbox: 'shim', sharedBytesMax: 1 })

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { after } from 'node:test'
 import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { chromium, type Page, type Browser as Playwright } from 'playwright-core'
 
 const executable = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),
@@ -11,11 +11,23 @@ const executable = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/
 /** Why tests that need a browser cannot be run here; false: they can. */
 export const missingBrowser = executable === undefined && 'NO BROWSER: install Debian’s package chromium'
 
+export type Browser = Pick<Playwright, 'newContext'>
+
+// It ends a test that would wait for ever. Playwright knows nothing of the load of the machine.
+const patienceMs = 300_000
+
+/** With that patience in all its pages. */
 export async function launchBrowser(): Promise<Browser> {
   // Pages are our own, and everything else is unreachable: its own walls need more than a container gives.
   const browser = await chromium.launch({ executablePath: executable ?? '', args: ['--no-sandbox'] })
   after(() => browser.close())
-  return browser
+  return {
+    async newContext(options) {
+      const context = await browser.newContext(options)
+      context.setDefaultTimeout(patienceMs)
+      return context
+    },
+  }
 }
 
 // What fades has another colour on its way; what moves without end is none of that.

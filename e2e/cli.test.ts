@@ -462,7 +462,7 @@ test('without a terminal nothing is asked', () => {
       cwd: scratch,
       env: { HOME: join(scratch, 'nobody'), BOTBERTH_URL: host.running.url },
       input: '',
-      timeout: 20_000,
+      timeout: 300_000,
     })
     assert.equal(signal, null)
     assert.equal(status, 4, args.join(' '))

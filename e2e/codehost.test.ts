@@ -138,7 +138,7 @@ async function untilStatuses(sha: string, states: readonly string[]): Promise<vo
 const key = `svc_live_${'Host'.repeat(10)}`
 
 test('connect, find one of 350 repositories, link, push: the very commit runs and is reported', {
-  timeout: 300_000,
+  timeout: 900_000,
 }, async () => {
   const project = await makeProject('ann/app', { 'index.js': beating('start') })
   await query(
@@ -196,7 +196,7 @@ test('connect, find one of 350 repositories, link, push: the very commit runs an
 })
 
 test('a push that the server had just taken when it was killed is deployed once, and reported', {
-  timeout: 300_000,
+  timeout: 900_000,
 }, async () => {
   const project = await makeProject('ann/killed', { 'index.js': beating('start') })
   await connect(key, 'ann')
@@ -233,7 +233,7 @@ async function untilReported(sha: string): Promise<void> {
 const token = /gh[usr]_[A-Za-z0-9]{36}/
 
 test('after a private deployment no token is in a process list, file, log or database', {
-  timeout: 300_000,
+  timeout: 900_000,
 }, async () => {
   assert.match(`x-access-token:ghs_${'a1'.repeat(18)}@`, token)
   const project = await makeProject('ann/secret', { 'index.js': beating('start') })
@@ -310,7 +310,7 @@ async function databaseText(): Promise<string> {
   return texts.join('\n')
 }
 
-test('every forgery is refused: nothing is linked, nothing deployed', { timeout: 120_000 }, async () => {
+test('every forgery is refused: nothing is linked, nothing deployed', { timeout: 900_000 }, async () => {
   const [mine, theirs] = [
     await makeProject('ann/mine', { 'index.js': beating('mine') }),
     await makeProject('eve/theirs', { 'index.js': beating('theirs') }),
@@ -377,7 +377,7 @@ test('every forgery is refused: nothing is linked, nothing deployed', { timeout:
 })
 
 test('the set-up makes an app by its manifest, and the server works with it after a restart', {
-  timeout: 120_000,
+  timeout: 900_000,
 }, async () => {
   const { url } = host.running
   const setup = launch({

@@ -7,9 +7,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { until, withinLimit } from '../server/test/until.ts'
-import { findProblems, launchBrowser, missingBrowser } from './browser.ts'
+import { type Browser, findProblems, launchBrowser, missingBrowser } from './browser.ts'
 import { beforeEnd, isReady, loadPerProcessor, makeScratch, type Running, root, startServer } from './server.ts'
 
 const apiKey = `svc_live_${'Dash'.repeat(10)}`
@@ -40,7 +40,6 @@ async function ask(request: string, body?: unknown): Promise<Record<string, unkn
 }
 
 function watch(one: Page): Page {
-  one.setDefaultTimeout(20_000)
   one.on('pageerror', (error) => seen.push(error.message))
   one.on('console', (message) => {
     // What the server refuses, or does not answer while it is dead, is said that way too.
@@ -497,7 +496,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
         throw new Error(`There is no log, but: ${await one.locator('body').innerText()}`, { cause: error })
       })
     const before = await one.getByRole('log').innerText()
-    await one.getByText('Every 3 s', { exact: true }).waitFor({ timeout: 12_000 })
+    await one.getByText('Every 3 s', { exact: true }).waitFor()
     await until('more lines', async () => (await one.getByRole('log').innerText()) !== before)
     await other.close()
   })
@@ -509,8 +508,8 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     for (const tab of tabs) tab.on('request', (request) => request.url().includes('/stream?') && streams.add(tab))
     // One after the other, as people open them; ten browsers' worth of pages at once would be a test of this machine.
     for (const [index, tab] of tabs.entries()) {
-      await tab.goto(`${running.url}${index < 3 ? ofBot('/logs') : '/keys'}`, { timeout: 60_000 })
-      await tab.getByText('Live', { exact: true }).waitFor({ timeout: 60_000 })
+      await tab.goto(`${running.url}${index < 3 ? ofBot('/logs') : '/keys'}`)
+      await tab.getByText('Live', { exact: true }).waitFor()
     }
     assert.equal(streams.size, 1)
     const asked = tabs.map((tab) =>
@@ -551,7 +550,7 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     running = await start(port)
     await until('the server', () => isReady(running.url))
     const lastBefore = (await numbers()).at(-1) ?? 0
-    await page.getByText('Live', { exact: true }).waitFor({ timeout: 30_000 })
+    await page.getByText('Live', { exact: true }).waitFor()
     await until('new lines', async () => ((await numbers()).at(-1) ?? 0) > lastBefore + 10)
     const rows = () =>
       log.locator('[data-seq]').evaluateAll((all) => all.map((row) => Number(row.getAttribute('data-seq'))))

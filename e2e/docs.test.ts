@@ -267,7 +267,7 @@ async function readThrough(t: test.TestContext): Promise<void> {
     reader.printed = JSON.stringify(await ask('POST /api/v1/bots', { name: page, type: 'custom' }))
   for (const sample of findSamples(page)) {
     if (notRun.some((entry) => isEntryOf(entry, sample))) continue
-    await t.test(`line ${sample.line}, ${sample.language}`, { timeout: 120_000 }, () => runSample(sample, reader))
+    await t.test(`line ${sample.line}, ${sample.language}`, { timeout: 900_000 }, () => runSample(sample, reader))
   }
   for (const id of new Set(reader.printed.match(/\bdep_\w{26}/g))) await untilDeployed(id)
 }

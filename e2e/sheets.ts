@@ -4,8 +4,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
-import { findProblems, launchBrowser, missingBrowser } from './browser.ts'
+import type { BrowserContext, Page, Route } from 'playwright-core'
+import { type Browser, findProblems, launchBrowser, missingBrowser } from './browser.ts'
 import { beforeEnd, makeScratch, type Running, root, startServer } from './server.ts'
 import { makeSheetBots, type SheetBots } from './sheet-bots.ts'
 
@@ -121,7 +121,6 @@ interface Job {
 
 async function shoot(context: BrowserContext, { running, shot, state, botId, sheets }: Job): Promise<void> {
   const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
   const path = shot.path(botId)
   if (state === 'loading' || state === 'error') await page.route('**/api/v1/**', (route) => disturb(route, state, path))
   await page.goto(running.url + path)
@@ -169,7 +168,8 @@ async function disturb(route: Route, state: 'loading' | 'error', path: string): 
 
 /** A row for each state. */
 async function compose(browser: Browser, name: string, files: readonly string[]): Promise<void> {
-  const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } })
+  const context = await browser.newContext({ viewport: { width: 1600, height: 1000 } })
+  const page = await context.newPage()
   const picture = (file: string) => {
     const [, width] = /-(\d+)-\w+\.png$/.exec(file) ?? []
     const source = `data:image/png;base64,${readFileSync(file).toString('base64')}`
@@ -183,5 +183,5 @@ async function compose(browser: Browser, name: string, files: readonly string[])
     `<style>body{font:14px sans-serif;margin:8px;background:#888}div{display:flex;gap:8px;align-items:flex-start}h2{margin:8px 0 4px;font-size:14px}</style>${rows.join('')}`,
   )
   writeFileSync(join(folder, `${name}.png`), await page.screenshot({ fullPage: true }))
-  await page.close()
+  await context.close()
 }

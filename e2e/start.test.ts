@@ -39,7 +39,7 @@ if (isRoot) {
 
 describe('start', { concurrency: 3 }, () => {
   for (const { name, folder, ...user } of strangers) {
-    test(`npm start on a fresh clone: ${name}`, { timeout: 300_000 }, async (t) => {
+    test(`npm start on a fresh clone: ${name}`, { timeout: 900_000 }, async (t) => {
       const home = join(folder, '..')
       mkdirSync(home, { recursive: true })
       if (user.uid !== undefined) chownSync(home, user.uid, user.gid ?? 0)

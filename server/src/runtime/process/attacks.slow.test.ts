@@ -60,7 +60,7 @@ describe('hostile bots', { skip, concurrency: 2 }, () => {
   for (const without of leftOut) {
     const title = without.length === 0 ? 'with all walls' : `without ${without.join(', ')}`
 
-    test(`${title}: exactly those attacks get through that only these walls stop`, { timeout: 180_000 }, async () => {
+    test(`${title}: exactly those attacks get through that only these walls stop`, { timeout: 900_000 }, async () => {
       const outer = mkdtempSync(join(tmpdir(), 'botberth-hostile-'))
       const [dataDir, open] = [join(outer, 'data'), join(outer, 'open')]
       for (const folder of [dataDir, open]) mkdirSync(folder)

@@ -30,7 +30,7 @@ const lab = canDoIt ? new NetworkLab(tag) : undefined
 
 /** A test on the real kernel; where that cannot be, it says so. */
 function real(title: string, work: (lab: NetworkLab) => Promise<void>): void {
-  test(title, { timeout: 60_000 }, async (t: TestContext) => {
+  test(title, { timeout: 900_000 }, async (t: TestContext) => {
     if (lab) await work(lab)
     else t.diagnostic('NOT TESTED: this needs root, iproute2, nftables and a kernel with them')
   })

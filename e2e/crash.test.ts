@@ -112,6 +112,8 @@ describe('crashes', { concurrency: 4 }, () => {
     for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGSTOP')
     running.child.kill('SIGTERM')
     assert.equal(await withinLimit('the server to end', running.exited, 45_000), 0)
+    // Those that hang still do.
+    for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
   })
 
   test('clients that use up all file descriptors do not make us lose PostgreSQL', async () => {

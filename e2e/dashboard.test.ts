@@ -39,8 +39,21 @@ async function ask(request: string, body?: unknown): Promise<Record<string, unkn
   return (await answer.json()) as Record<string, unknown>
 }
 
+/** What was not answered, or with a refusal: much of it is meant, and all of it helps to understand what failed. */
+const troubles: string[] = []
+
 function watch(one: Page): Page {
   one.on('pageerror', (error) => seen.push(error.message))
+  const note = (what: string) =>
+    troubles.push(`${new Date().toISOString()} ${new URL(one.url(), 'http://none').pathname}: ${what}`)
+  // A page that is left gives up its own.
+  one.on(
+    'requestfailed',
+    (request) =>
+      request.failure()?.errorText !== 'net::ERR_ABORTED' &&
+      note(`${request.method()} ${request.url()} ${request.failure()?.errorText}`),
+  )
+  one.on('response', (response) => response.status() >= 400 && note(`${response.status()} ${response.url()}`))
   one.on('console', (message) => {
     // What the server refuses, or does not answer while it is dead, is said that way too.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load')) seen.push(message.text())
@@ -643,7 +656,8 @@ test('the dashboard', { skip: missingBrowser }, async (t) => {
     await page.unroute(isLogs)
   })
 
-  await t.test('nothing was complained about in the browser’s console', () => {
+  await t.test('nothing was complained about in the browser’s console', (t) => {
+    for (const trouble of troubles) t.diagnostic(trouble)
     assert.deepEqual(seen, [])
   })
 })

@@ -2,7 +2,7 @@
 // that was killed. The second data directory stands for the second machine.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { copyFileSync, existsSync, openSync, readFileSync, statSync, truncateSync, writeSync } from 'node:fs'
+import { copyFileSync, existsSync, openSync, readFileSync, readSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -195,7 +195,15 @@ async function showRefusals(dataDir: string): Promise<void> {
   await assertRefused('restore', broken, how)
   copyFileSync(archive, broken)
   const file = openSync(broken, 'r+')
-  writeSync(file, Buffer.from([0x55]), 0, 1, 5_000)
+  const byte = Buffer.alloc(1)
+  readSync(file, byte, 0, 1, 5_000)
+  writeSync(
+    file,
+    byte.map((value) => value ^ 0x55),
+    0,
+    1,
+    5_000,
+  )
   await assertRefused('restore', broken, { dataDir, words: /checksum is wrong/ })
   await assertRefused('restore', archive, {
     dataDir,

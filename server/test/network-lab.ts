@@ -10,6 +10,8 @@ import { until } from './until.ts'
 export const world = {
   public: '93.184.216.34',
   metadata: '169.254.169.254',
+  /** Of a cloud too, although it looks public. */
+  wireServer: '168.63.129.16',
   lan: '10.77.0.5',
   lanNeighbour: '10.77.0.6',
   resolver: '10.77.0.53',

@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { startTestServer } from '../../test/api.ts'
 import { makeOwner } from '../../test/people.ts'
+import { sendRaw } from '../../test/raw.ts'
 
 const server = await startTestServer()
 const owner = await makeOwner(server)
@@ -52,6 +53,12 @@ test('nobody speaks for others through the door, also where a proxy on the loopb
   assert.deepEqual([await left(behind.url, '192.0.2.7'), await left(behind.url, '192.0.2.8')], ['2', '2'])
   assert.deepEqual([await left(door, '192.0.2.7'), await left(door, '192.0.2.9')], ['2', '1'])
   assert.equal(await left(behind.url), '2')
+  // `fetch` sends no `Expect`.
+  const expecting = await sendRaw(
+    doorPort,
+    'GET /api/v1/version HTTP/1.1\r\nHost: x\r\nExpect: x\r\nX-Forwarded-For: 192.0.2.10\r\nConnection: close\r\n\r\n',
+  )
+  assert.match(expecting, /^x-ratelimit-remaining: 0\r$/im)
   await behind.close()
 })
 

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 /*
@@ -14,10 +14,19 @@ export function makeDoor(server: Server): void {
   server.on('connection', (socket: Comer) => {
     socket[isComer] = true
   })
-  // Where bots are seen from the loopback, a proxy that is trusted may be there too. Nobody speaks for others here.
-  server.prependListener('request', ({ headers }) => {
-    for (const name of ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']) delete headers[name]
-  })
+}
+
+/**
+ * Before a request is routed, whichever event it comes with. Where bots are seen from the loopback, a proxy that is trusted
+ * may be there too: nobody speaks for others here.
+ */
+export function forgetForwarding({ headers }: IncomingMessage): void {
+  for (const name of Object.keys(headers)) if (isForwardingField(name)) delete headers[name]
+}
+
+/** Whatever proxies write to say for whom they ask. */
+export function isForwardingField(name: string): boolean {
+  return name.includes('forwarded') || name === 'via' || name.endsWith('-ip') || name.startsWith('x-original-')
 }
 
 export function isFromDoor(socket: Comer): boolean {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { StartError } from '../lib/data-dir.ts'
 import { readOpenFilesLimit } from '../lib/proc.ts'
-import { makeDoor } from './door.ts'
+import { forgetForwarding, isFromDoor, makeDoor } from './door.ts'
 import { closeIdle } from './idle.ts'
 
 /** The open ports of a server. Closing the server closes them all. */
@@ -82,8 +82,12 @@ function siblingOf(server: FastifyInstance): Server {
     requireHostHeader: false,
   })
   closeIdle(sibling)
-  sibling.on('request', (request, response) => server.routing(request, response))
-  sibling.on('checkExpectation', (request, response) => server.routing(request, response))
+  // One with `Expect` comes by an event of its own.
+  for (const event of ['request', 'checkExpectation'] as const)
+    sibling.on(event, (request, response) => {
+      if (isFromDoor(request.socket)) forgetForwarding(request)
+      server.routing(request, response)
+    })
   for (const handler of first.listeners('clientError')) sibling.on('clientError', handler as (error: Error) => void)
   return sibling
 }

@@ -1,12 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config.ts'
 import { isLoopbackAddress, isLoopbackHost } from '../lib/address.ts'
-import { isFromDoor } from './door.ts'
-
-/** Whatever proxies write to say for whom they ask. One of them, and the request is not from this machine. */
-function isForwardingField(name: string): boolean {
-  return name.includes('forwarded') || name === 'via' || name.endsWith('-ip') || name.startsWith('x-original-')
-}
+import { isForwardingField, isFromDoor } from './door.ts'
 
 /**
  * Whether a request comes from this very machine to a server that is only there for it. The Host has to be a
@@ -27,6 +22,7 @@ function looksLocal({ headers, socket, httpVersion }: IncomingMessage): boolean 
   if (isFromDoor(socket) || !isLoopbackAddress(socket.remoteAddress ?? '')) return false
   // Browsers and tools speak 1.1; what still speaks 1.0 is a proxy with its defaults, which says nothing else of itself.
   if (httpVersion === '1.0') return false
+  // One of these, and it is not from this machine.
   for (const name in headers) if (isForwardingField(name)) return false
   const host = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.exec(headers.host ?? '')?.[1]
   return host !== undefined && isLoopbackHost(host)

@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js'
 import { parseCidr } from './address.ts'
 import { AppError } from './app-error.ts'
 import { lookUp } from './names.ts'
+import { specialNets4, specialNets6 } from './special-nets.ts'
 import { StepError } from './step-error.ts'
 
 export interface CheckedAddress {
@@ -144,30 +145,7 @@ function isPublic(address: string): boolean {
 /** All of IPv6 that is given out, and two ways to write IPv4, for which the address inside decides. */
 const isGlobalIPv6 = netTest(['2000::/3', '64:ff9b::/96', '::ffff:0:0/96'])
 
-/** From IANA's registries of special-purpose addresses. */
-const isSpecial = netTest([
-  '0.0.0.0/8', // this network; many systems take it for loopback
-  '10.0.0.0/8',
-  '100.64.0.0/10', // shared by customers of a provider; a cloud's metadata at 100.100.100.200
-  '127.0.0.0/8',
-  '168.63.129.16/32', // Azure's host, although the address looks public
-  '169.254.0.0/16', // link-local; the metadata of most clouds
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24', // documentation
-  '192.88.99.0/24', // 6to4 relays
-  '192.168.0.0/16',
-  '198.18.0.0/15', // benchmarking
-  '198.51.100.0/24', // documentation
-  '203.0.113.0/24', // documentation
-  '224.0.0.0/4', // multicast
-  '240.0.0.0/4', // reserved, and broadcast
-  '2001::/23', // protocols: Teredo, benchmarking, ORCHID
-  '2001:db8::/32', // documentation
-  '2002::/16', // 6to4
-  '3ffe::/16', // given back
-  '3fff::/20', // documentation
-])
+const isSpecial = netTest([...specialNets4, ...specialNets6])
 
 /** The IPv4 addresses to which a packet for this IPv6 address may in the end be sent. */
 function carriedIPv4(address: string): string[] {

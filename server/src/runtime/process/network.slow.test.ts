@@ -156,6 +156,8 @@ describe('a network for each bot', () => {
       udp(world.lan, 9999),
       tcp(world.metadata, 80),
       udp(world.metadata, 9999),
+      tcp(world.wireServer, 80),
+      udp(world.wireServer, 9999),
       tcp(world.resolver, 8080),
       udp(world.resolver, 9999),
       tcp(world.public, 25),

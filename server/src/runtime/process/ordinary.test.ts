@@ -146,7 +146,7 @@ function testBots(): void {
       `127.0.0.1 ${inner}`,
       ...['198.18.0.2', '198.18.0.3', '198.18.0.5', '198.18.0.254'].map((host) => `${host} ${inner}`),
       ...[address, '127.0.0.1', '198.18.0.2'].map((host) => `${host} ${beside}`),
-      ...['169.254.169.254', '10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1'].map((host) => `${host} 80`),
+      ...['169.254.169.254', '168.63.129.16', '10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1'].map((host) => `${host} 80`),
       '1.1.1.1 25',
       ...findResolvers().addresses.flatMap((host) => (isClosed(host) ? [`${host} 53`, `${host} 80`] : [])),
       '::ffff:127.0.0.1 80',
@@ -326,7 +326,7 @@ time.sleep(300)`
         `${host} ${beside}`,
         `${host} ${inner}`,
       ]),
-      ...['169.254.169.254', '10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1'].map((host) => `${host} 80`),
+      ...['169.254.169.254', '168.63.129.16', '10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1'].map((host) => `${host} 80`),
     ]
     const [command = '', ...words] = [...enter, process.execPath, '-e', connect, ...targets]
     const { stdout } = spawnSync(command, words, { env: {}, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })

@@ -1,4 +1,5 @@
 import { parseCidr } from '../../../lib/address.ts'
+import { specialNets4 } from '../../../lib/special-nets.ts'
 
 /** Of IPv4 addresses, as numbers, both ends included. */
 export interface Range {
@@ -18,22 +19,7 @@ export const ownNets: readonly string[] = [
 ]
 
 /** What no bot reaches, unless it is named: this machine's own networks, others' private ones, and what is no host. */
-export const closedNets: readonly string[] = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16', // the metadata services of clouds too
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-]
+export const closedNets = specialNets4
 
 /** `10.0.0.0/8` or a single address; undefined if it is neither, or not IPv4. */
 export function findRange(text: string): Range | undefined {

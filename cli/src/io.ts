@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { safeForTerminal } from '@botberth/sdk'
 
 /** Everything that a command reads from and writes to, so that tests can stand in for a terminal. */
 export interface Io {
@@ -37,30 +38,43 @@ export class Output {
 
   /** The result of a command. */
   result(value: unknown, text: string): void {
-    const shown = this.isJson ? JSON.stringify(value, null, 2) : text
+    const shown = this.isJson ? safeJson(value, 2) : safeForTerminal(text)
     if (shown !== '') this.io.stdout.write(`${shown}\n`)
   }
 
   /** A part of a result that goes on: one line each. */
   line(value: unknown, text: string): void {
-    this.io.stdout.write(`${this.isJson ? JSON.stringify(value) : text}\n`)
+    this.io.stdout.write(`${this.isJson ? safeJson(value) : safeForTerminal(text)}\n`)
   }
 
   /** How it goes. */
   progress(text: string): void {
-    if (!this.isJson) this.io.stderr.write(`${text}\n`)
+    if (!this.isJson) this.io.stderr.write(`${safeForTerminal(text)}\n`)
   }
 
   /** What one might do next. */
   next(text: string): void {
     this.hasNext = true
-    if (this.isInteractive) this.io.stderr.write(`${this.style('dim', text)}\n`)
+    if (this.isInteractive) this.io.stderr.write(`${this.style('dim', safeForTerminal(text))}\n`)
+  }
+
+  /** What went wrong; also where the result is JSON. */
+  problem(value: unknown, text: string): void {
+    this.io.stderr.write(`${this.isJson ? safeJson(value) : safeForTerminal(text)}\n`)
   }
 
   /** For what is said beside the result, which has no colours. */
   style(style: Style, text: string): string {
     return styleText(style, text, { stream: this.io.stderr })
   }
+}
+
+/** JSON leaves some characters as they are that a terminal acts on, or that turn the direction of reading. */
+export function safeJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replaceAll(
+    /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 /** Columns as wide as their widest cell. */

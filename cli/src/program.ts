@@ -1,3 +1,4 @@
+import { safeForTerminal } from '@botberth/sdk'
 import { Command, CommanderError } from 'commander'
 import { registerAccount } from './commands/account.ts'
 import { registerApi } from './commands/api.ts'
@@ -88,10 +89,9 @@ class Said {
 function fail(context: Context, error: unknown): number {
   const { exitCode, ...report } = reportOf(error, context.text)
   const { stderr } = context.io
-  if (context.out.isJson) stderr.write(`${JSON.stringify({ error: report })}\n`)
-  else {
-    stderr.write(`${report.message}\n`)
-    if (report.hint) stderr.write(`${report.hint}\n`)
+  context.out.problem({ error: report }, report.message)
+  if (!context.out.isJson) {
+    if (report.hint) stderr.write(`${safeForTerminal(report.hint)}\n`)
     if (report.requestId)
       stderr.write(`${context.out.style('dim', context.text('request', { id: report.requestId }))}\n`)
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { safeForTerminal } from '@botberth/sdk'
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, exit, exitCodeOf } from '../exit.ts'
@@ -44,8 +45,9 @@ async function request(context: Context, options: Options, method = '', path = '
     const message = context.text('redirected', { url: context.url, target: new URL(target, url).href })
     throw new CliError('redirected', message, { exitCode: exit.failed })
   }
-  for await (const chunk of answer.body ?? []) context.io.stdout.write(chunk)
-  if (context.io.stdout.isTTY) context.io.stdout.write('\n')
+  // As it is for programs; what somebody looks at must not act on the terminal.
+  if (context.io.stdout.isTTY) context.io.stdout.write(`${safeForTerminal(await answer.text())}\n`)
+  else for await (const chunk of answer.body ?? []) context.io.stdout.write(chunk)
   return answer.ok ? exit.ok : exitCodeOf(answer.status)
 }
 

@@ -203,9 +203,7 @@ async function renew(context: Context, { all }: { all?: boolean }, wanted?: stri
       // The others are none the worse for it.
       const report = reportOf(error, text)
       exitCode ||= report.exitCode
-      context.io.stderr.write(
-        `${out.isJson ? JSON.stringify({ error: { ...report, bot: id } }) : `${name}: ${report.message}`}\n`,
-      )
+      out.problem({ error: { ...report, bot: id } }, `${name}: ${report.message}`)
     }
   }
   const lines = renewed.map(({ name, expiresAt }) => text('renewed', { name, at: formatTime(expiresAt) }))

@@ -46,6 +46,24 @@ test('as JSON a gap is told too', async () => {
   )
 })
 
+test('what a bot wrote keeps its colours, and does nothing else to the terminal', async () => {
+  const hostile = '\u001b[31mred\u001b[0m \u001b]52;c;aGVsbG8=\u0007\u009b2Jnew\u202e \u001b]0;title\u0007end'
+  const { url } = await startServer((request, response) =>
+    json(response, 200, {
+      data: request.url?.includes('/logs')
+        ? [{ ...line(1, '2026-01-01T00:00:00Z'), text: hostile }]
+        : [{ id: 'bot_1', name: 'a' }],
+      before: null,
+    }),
+  )
+  const env = { BOTBERTH_URL: url, BOTBERTH_API_KEY: 'svc_live_x' }
+  const { stdout } = await call(['logs', 'a'], { env })
+  assert.equal(stdout, '\u001b[31mred\u001b[0m new<U+202E> end\n')
+  const asJson = await call(['logs', 'a', '--json'], { env })
+  assert.doesNotMatch(asJson.stdout, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+  assert.equal((JSON.parse(asJson.stdout) as { text: string }).text, hostile)
+})
+
 test('times are understood before anything is asked', async () => {
   const { env, seen } = await start()
   for (const args of [

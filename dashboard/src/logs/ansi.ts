@@ -1,3 +1,5 @@
+import { safeForTerminal } from '@botberth/sdk'
+
 export interface Piece {
   readonly text: string
   readonly className?: string
@@ -20,17 +22,16 @@ const classOf: Readonly<Record<number, string>> = { 1: 'a-bold', 2: 'a-dim', 3: 
 
 /** A line of a terminal as pieces with their colours; everything else that a terminal can be told is left out. */
 export function parseAnsi(line: string): Piece[] {
-  const text = lastOverwrite(line)
-  if (!text.includes('\u001b')) return [{ text: clean(text) }]
+  // With colours alone, as on a terminal.
+  const text = safeForTerminal(line)
+  if (!text.includes('\u001b')) return [{ text }]
   const pieces: Piece[] = []
   let look = plain
   let at = 0
-  for (const found of text.matchAll(
-    /\u001b(?:\[([0-9;:]*)([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\^_])/g,
-  )) {
+  for (const found of text.matchAll(/\u001b\[([0-9;:]*)m/g)) {
     push(pieces, text.slice(at, found.index), look)
     at = found.index + found[0].length
-    if (found[2] === 'm') look = applyCodes(look, (found[1] ?? '').split(/[;:]/).map(Number))
+    look = applyCodes(look, (found[1] ?? '').split(/[;:]/).map(Number))
   }
   push(pieces, text.slice(at), look)
   return pieces.length > 0 ? pieces : [{ text: '' }]
@@ -42,21 +43,10 @@ export function stripAnsi(line: string): string {
     .join('')
 }
 
-/** A carriage return begins the line anew, as progress bars do: only what is seen at the end counts. */
-function lastOverwrite(line: string): string {
-  if (!line.includes('\r')) return line
-  return line.split('\r').findLast((part) => part !== '') ?? ''
-}
-
-function clean(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '')
-}
-
 function push(pieces: Piece[], text: string, { classes, color, background }: Look): void {
-  const shown = clean(text)
-  if (shown === '') return
+  if (text === '') return
   pieces.push({
-    text: shown,
+    text,
     ...(classes.size > 0 && { className: [...classes].join(' ') }),
     ...(color !== undefined && { color }),
     ...(background !== undefined && { background }),

@@ -1,12 +1,15 @@
 // Networks of the real kernel, which takes its time.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { networkInterfaces } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type Attempt, hostState, NetworkLab, shell, world } from '../../../test/network-lab.ts'
 import { until, withinLimit } from '../../../test/until.ts'
+import { ownNets } from './network/ranges.ts'
 import { Network, type NetworkOptions } from './network.ts'
 import { findProgram } from './toolchain.ts'
 
@@ -111,6 +114,50 @@ describe('a network for each bot', () => {
     assert.equal(none, undefined)
     assert.match(problem, /^the rules for bots cannot be written/)
     assert.doesNotMatch(spawnSync('ip', ['-brief', 'link']).stdout.toString(), new RegExp(`bb${broken}`))
+  })
+
+  real('what is left of an instance that is no more is removed by the next that starts; what lives stays', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'botberth-'))
+    const tags = { gone: `${tag.slice(0, 6)}g`, there: `${tag.slice(0, 6)}h`, inhabited: `${tag.slice(0, 6)}i` }
+    for (const [name, own] of Object.entries(tags)) {
+      writeFileSync(join(folder, name), `${own} 1:2`)
+      await (await open({ tag: own, owner: join(folder, name) })).ensure(0)
+    }
+    const { enter } = (await opened.get(tags.inhabited)?.ensure(0)) ?? { enter: [] }
+    const living = spawn(enter[0] ?? '', [...enter.slice(1), 'sleep', '1000'])
+    rmSync(join(folder, 'gone'))
+    rmSync(join(folder, 'inhabited'))
+    const all = () =>
+      ['ip -brief link', 'ip netns list', 'nft list tables']
+        .map((command) => spawnSync('sh', ['-c', command]).stdout.toString())
+        .join('')
+    for (const own of Object.values(tags)) assert.match(all(), new RegExp(`bb${own}`))
+    await open({ tag })
+    assert.doesNotMatch(all(), new RegExp(`bb${tags.gone}|botberth[-_]${tags.gone}`))
+    for (const own of [tags.there, tags.inhabited])
+      for (const name of [`bb${own}`, `botberth-${own}-0`, `table inet botberth_${own}`])
+        assert(all().includes(name), name)
+    living.kill('SIGKILL')
+    await once(living, 'exit')
+    await open({ tag })
+    assert(!all().includes(tags.inhabited))
+    rmSync(folder, { recursive: true })
+  })
+
+  real('where all nets are taken that is what is said, and nothing is left', async () => {
+    const full = `${tag.slice(0, 6)}f`
+    const routes = ownNets.map((net) => `route add unreachable ${net} metric 4000`)
+    const batch = (commands: readonly string[]) =>
+      spawnSync('ip', ['-force', '-batch', '-'], { input: `${commands.join('\n')}\n` })
+    batch(routes)
+    try {
+      const found = await Network.open({ tag: full, allowedNets: [], megabitsMax: 0, resolvers: [world.resolver] })
+      assert.match(found.problem ?? '', /all \d+ nets that bots could have are taken/)
+      assert.match(found.remedy ?? '', /ip link delete/)
+    } finally {
+      batch(routes.map((route) => route.replace('add', 'delete')))
+    }
+    assert.doesNotMatch(spawnSync('ip', ['-brief', 'link']).stdout.toString(), new RegExp(`bb${full}`))
   })
 
   real('one bot cannot take all places at the door, and the others have theirs', async (lab) => {

@@ -19,6 +19,7 @@ import {
 import { ip, lines, nft, tryIp, writeKernel } from './network/commands.ts'
 import { findObstacle } from './network/firewall.ts'
 import { closeForwarding, findGuarded, openForwarding } from './network/forwarding.ts'
+import { labelBridge, removeLeftovers } from './network/leftovers.ts'
 import {
   addressAt,
   chooseNet,
@@ -48,6 +49,8 @@ export interface NetworkOptions {
   readonly allowedNets: readonly string[]
   /** Of one bot, each way. 0: no cap. */
   readonly megabitsMax: number
+  /** A file that goes with the data directory and begins with the tag: where it is no more, all of it may be removed. */
+  readonly owner?: string
   /** Instead of the host's own. */
   readonly resolvers?: readonly string[]
 }
@@ -135,7 +138,8 @@ export class Network {
       await network.#putUp(next)
       found = await network.#try(options)
     } catch (error) {
-      found = { ...stage, problem: `${stage.problem}: ${reasonOf(error)}` }
+      const remedy = error instanceof NetsTaken ? error.remedy : stage.remedy
+      found = { remedy, problem: `${stage.problem}: ${reasonOf(error)}` }
     }
     // What is of no use is taken away again, but not from under bots that run.
     if (!found.network && network?.list().length === 0) await network.destroy().catch(() => undefined)
@@ -150,12 +154,19 @@ export class Network {
     const openNets = parseOpenNets(options.allowedNets)
     const resolvers = options.resolvers ?? findResolvers().addresses
     const names = namesOf(tag)
+    next('what other instances have left cannot be removed', 'nft list tables; ip link show type bridge')
+    await removeLeftovers()
 
     next('the ways out of this machine are not known', 'ip route show table all')
     const uplinks = findUplinks(await listRoutes(), [...resolvers, ...openNets.map((open) => open.net)])
     const guarded = await findGuarded(uplinks.filter((name) => name !== names.bridge))
     next('the bridge for bots cannot be made', 'modprobe bridge')
-    const net = await makeBridge(names)
+    const isThere = existsSync(`/sys/class/net/${names.bridge}`)
+    const net = await makeBridge(names).catch(async (error: unknown) => {
+      if (!isThere) await tryIp([`link delete ${names.bridge}`])
+      throw error
+    })
+    if (options.owner !== undefined) labelBridge(names.bridge, options.owner)
     return new Network({ tag, net, range: getRange(net), resolvers, openNets, guarded, megabitsMax })
   }
 
@@ -317,6 +328,11 @@ export class Network {
   }
 }
 
+/** The module of the kernel is there, and it is of no use to load it. */
+class NetsTaken extends Error {
+  readonly remedy = 'remove bridges of servers that are no more: ip link delete NAME, or restart this machine'
+}
+
 /** What the program said, without all that it was given. */
 function reasonOf(error: unknown): string {
   if (error instanceof RunError && error.lines.length > 0) return error.lines.join(' ').slice(0, 500)
@@ -390,7 +406,13 @@ async function makeBridge({ bridge, prefix, hardware }: Names): Promise<string> 
       if (!String(error).includes('File exists')) throw error // else somebody was faster: the next one
     }
   }
-  throw new Error(`there are ways to all of ${ownNets.join(', ')} on this machine already`)
+  const others = readdirSync('/sys/class/net').filter((name) => /^bb[a-z0-9]+$/.test(name) && name !== bridge)
+  const taken = `all ${ownNets.length} nets that bots could have are taken`
+  throw new NetsTaken(
+    others.length === 0
+      ? `${taken}: there are routes to all of ${ownNets.join(', ')}`
+      : `${taken}, among others by the bridges of other servers: ${others.slice(0, 5).join(', ')}`,
+  )
 }
 
 /** That of the bridge, and those of bots that are there. */

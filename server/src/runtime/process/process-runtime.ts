@@ -186,7 +186,7 @@ export class ProcessRuntime implements Runtime {
     const confinement = this.#confinement
     if (!confinement) return undefined
     const tag = readTag(this.#folders.tag, this.#folders.bots)
-    const { network, ...rest } = await Network.open({ ...options, tag, megabitsMax })
+    const { network, ...rest } = await Network.open({ ...options, tag, megabitsMax, owner: this.#folders.tag })
     return { ...rest, ...(network && { networks: new BridgedNetworks(network, confinement, running) }) }
   }
 

@@ -37,8 +37,12 @@ async function guardedByAnyone(): Promise<Set<string>> {
   for (const line of await lines(['nft', 'list', 'tables', 'inet'])) {
     const table = /^table inet (botberth_\w+)$/.exec(line)?.[1]
     if (table === undefined) continue
-    const set = await lines(['nft', 'list', 'set', 'inet', table, 'guarded']).catch(() => []) // gone meanwhile
-    for (const [, name] of set.join('\n').matchAll(/"([^"]+)"/g)) names.add(name ?? '')
+    for (const name of await readGuarded(table)) names.add(name)
   }
   return names
+}
+
+export async function readGuarded(table: string): Promise<string[]> {
+  const set = await lines(['nft', 'list', 'set', 'inet', table, 'guarded']).catch(() => []) // gone meanwhile
+  return [...set.join('\n').matchAll(/"([^"]+)"/g)].map(([, name]) => name ?? '')
 }

@@ -15,7 +15,7 @@ export const ownNets: readonly string[] = [
   '198.18.0.0/16',
   '198.19.0.0/16',
   ...[127, 126, 125, 124, 123, 122].map((second) => `100.${second}.0.0/16`),
-  ...[254, 253, 252, 251, 250, 249, 248, 247].map((second) => `10.${second}.0.0/16`),
+  ...Array.from({ length: 64 }, (_, index) => `10.${254 - index}.0.0/16`),
 ]
 
 /** What no bot reaches, unless it is named: this machine's own networks, others' private ones, and what is no host. */

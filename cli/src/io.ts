@@ -70,7 +70,7 @@ export class Output {
 }
 
 /** JSON leaves some characters as they are that a terminal acts on, or that turn the direction of reading. */
-export function safeJson(value: unknown, indent?: number): string {
+function safeJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replaceAll(
     /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
     (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -44,11 +44,6 @@ export function findLines(entries: readonly LogItem[], query: string): number[] 
   const found: number[] = []
   if (query === '') return found
   for (const [index, entry] of entries.entries())
-    if ('text' in entry && plainText(entry.text).toLowerCase().includes(query)) found.push(index)
+    if ('text' in entry && stripAnsi(entry.text).toLowerCase().includes(query)) found.push(index)
   return found
-}
-
-/** Most lines tell the terminal nothing. */
-function plainText(text: string): string {
-  return /[\u001b\r\b]/.test(text) ? stripAnsi(text) : text
 }

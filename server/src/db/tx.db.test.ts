@@ -21,7 +21,8 @@ test('of two transactions that wait for each other both are done in the end', as
       }
     })
   await Promise.all([write('a', 'b'), write('b', 'a')])
-  assert.equal(runs, 3, 'one of them anew')
+  // The other one too, if the machine is so slow that it has waited too long for the lock meanwhile.
+  assert(runs >= 3, 'one of them anew')
   assert.deepEqual(await pool.query(`select value from instance where name in ('a', 'b')`), [
     { value: 'xx' },
     { value: 'xx' },

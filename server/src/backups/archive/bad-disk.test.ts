@@ -29,10 +29,13 @@ function makeBadDisk(): string | undefined {
   mkdirSync(join(folder, 'in'))
   writeFileSync(join(folder, 'in', 'large'), Buffer.alloc(40 * mebibyte, 'x'))
   writeFileSync(join(folder, 'small'), 'x')
+  execFileSync('sync', ['-f', folder])
   execFileSync('umount', [folder])
   mount()
   readFileSync(join(folder, 'small'))
   truncateSync(image, 20 * mebibyte)
+  // A namespace that somebody made meanwhile has the first mount still, and with it all that is in memory.
+  execFileSync('dd', [`if=${join(folder, 'in', 'large')}`, 'iflag=nocache', 'count=0'], { stdio: 'pipe' })
   return folder
 }
 
